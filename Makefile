@@ -240,7 +240,7 @@ PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
 COMMON_SOURCES = src/common/channel.c src/common/given_time.c
 # the rooms of the module; test/tools/include-rules has their doors
-MODULE_ROOMS = base points client supervisor join pages live plan sql watch cache shard
+MODULE_ROOMS = base points client supervisor join pages live plan zones sql watch cache shard
 SHAPE_SOURCES = src/common/arc.c src/common/ring.c
 MODULE_SOURCES := $(sort $(wildcard src/module.c $(MODULE_ROOMS:%=src/%/*.c))) $(COMMON_SOURCES) $(SHAPE_SOURCES) src/common/outline.c
 OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)

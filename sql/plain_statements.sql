@@ -121,7 +121,7 @@ DELETE FROM r WHERE id > 4003;
 SELECT by_own_plan(statement) FROM statement WHERE number IN (4, 6, 7) ORDER BY number;
 DROP INDEX r_g_idx;
 
--- what is left to PostgreSQL: values that are too long for points, and expressions; casts of columns are taken
+-- what is left to PostgreSQL: subqueries of values that are too long for points, and expressions; casts of columns are taken
 CREATE TABLE plane (id bigint, zone integer, g geometry);
 INSERT INTO plane SELECT id, zone, g::geometry FROM typed_o;
 ANALYZE plane;
@@ -180,6 +180,29 @@ SELECT * FROM same('SELECT o.id AS own, n.* FROM o, LATERAL (SELECT r.id FROM fo
 CREATE INDEX ON foreign_r USING gist (g);
 ANALYZE foreign_r;
 SELECT * FROM same('SELECT o.id AS own, r.id FROM typed_o o JOIN foreign_r r ON ST_DWithin(o.g, r.g, 2e5)');
+
+-- an empty value of the outer side, beside references of another SRID, is PostGIS's error, too; NULL is none
+CREATE TABLE absent_o AS SELECT o.id, o.g FROM o WHERE o.id IN (401, 402);
+CREATE TABLE far_r AS SELECT id, g FROM foreign_r;
+ANALYZE absent_o, far_r;
+CREATE FUNCTION ending(statement text, is_on boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    rows bigint;
+BEGIN
+    PERFORM set_config('geonn.enable_sql_joins', is_on::text, true);
+    EXECUTE 'SELECT count(*) FROM (' || statement || ' OFFSET 0) s' INTO rows;
+    RETURN rows || ' rows';
+EXCEPTION WHEN OTHERS THEN
+    RETURN 'an error: ' || SQLERRM;
+END $$;
+SELECT value, number, ending(s, false) = ending(s, true) AS same, left(ending(s, true), 8) AS ending, taken(s) AS plan
+FROM (VALUES (401, 'a NULL'), (402, 'an empty value')) outer_row (id, value), (VALUES
+    (1, 'SELECT o.id, n.id FROM absent_o o, LATERAL (SELECT r.id FROM far_r r ORDER BY o.g <-> r.g LIMIT 1) n WHERE o.id = %s'),
+    (2, 'SELECT o.id, n.id FROM absent_o o LEFT JOIN LATERAL (SELECT r.id FROM far_r r ORDER BY ST_Distance(o.g, r.g), r.id LIMIT 1) n ON true WHERE o.id = %s'),
+    (3, 'SELECT o.id, r.id FROM absent_o o JOIN far_r r ON ST_DWithin(o.g, r.g, 2e5) WHERE o.id = %s'),
+    (4, 'SELECT o.id, r.id FROM absent_o o LEFT JOIN far_r r ON ST_DWithin(r.g, o.g, 2e5, false) WHERE o.id = %s'),
+    (5, 'SELECT o.id FROM absent_o o WHERE NOT EXISTS (SELECT FROM far_r r WHERE ST_DWithin(o.g, r.g, 2e5)) AND o.id = %s')) v (number, statement), format(statement, id) s
+ORDER BY 1, 2;
 
 SET client_min_messages = warning;
 DROP EXTENSION postgis CASCADE;

@@ -130,6 +130,15 @@ SELECT count(*) AS points, count(*) FILTER (WHERE geonn = 0) > 1000 AS many_insi
        max(greatest(abs(geonn - postgis), abs(geonn_ring - postgis_ring))) FILTER (WHERE abs(ST_Y(p::geometry)) < 89) < 1e-5 AS nearer
 FROM both_distances;
 
+-- rings through antipodes, around a great circle, of one place, there and back, and that cross themselves: kilometres to a
+-- place inside if there is one, and to one outside
+SELECT name, round(geonn_distance(lat, lon, g) / 1000) AS inside, round(geonn_distance(-70, 40, g) / 1000) AS outside
+FROM (VALUES ('a lune', 2, 90, 'POLYGON((0 0, 90 0, 180 0, 90 45, 0 0))'), ('a lune of almost a hemisphere', 2, 90, 'POLYGON((0 0, 90 -0.001, 180 0, 180 90, 0 0))'),
+    ('by the pole', 2, 5, 'POLYGON((0 -60, 0 0, 0 90, 10 0, 0 -60))'), ('one place', 5, 7, 'POLYGON((7 7, 7 7, 7 7, 7 7))'),
+    ('there and back', 1, 5, 'POLYGON((0 0, 10 0, 20 0, 10 0, 0 0))'), ('there and back, 270 degrees', 1, 5, 'POLYGON((0 0, 90 0, 180 0, -90 0, 180 0, 90 0, 0 0))'),
+    ('there and back, all around', 1, 5, 'POLYGON((0 0, 90 0, 180 0, -90 0, 0 0, -90 0, 180 0, 90 0, 0 0))'), ('an eight', 1, 0.5, 'POLYGON((0 0, 10 10, 10 0, 0 10, 0 0))'),
+    ('twice around', 1, 5, 'POLYGON((0 0, 10 0, 5 9, 0 0, 10 0, 5 9, 0 0))')) AS v (name, lat, lon, shape), CAST(shape AS geography) g;
+
 -- what is no shape on the sphere says so
 SELECT geonn_distance(91, 0, 'POINT(0 0)'::geography);
 SELECT geonn_distance(0, 361, 'POINT(0 0)'::geography);
@@ -148,6 +157,7 @@ SELECT geonn_distance(0, 0, 'SRID=4326;TRIANGLE((0 0, 0 1, 1 0, 0 0))'::geometry
 SELECT geonn_distance(0, 0, 'SRID=4326;LINESTRING(10 10, 20 20, -160 -20)'::geometry);
 SELECT geonn_distance(0, 0, 'SRID=4326;POLYGON((-180 -90, 180 -90, 180 90, -180 90, -180 -90))'::geometry);
 SELECT geonn_distance(0, 0, 'POLYGON((0 0, 90 0, 180 0, -90 0, 0 0))'::geography);
+SELECT geonn_distance(0, 0, 'POLYGON((0 0, 90 0, 180 0, -90 0, 0 0, 90 0, 180 0, -90 0, 0 0))'::geography);
 -- and of two, whose it is
 SELECT geonn_distance('SRID=4326;POINT(0 0)'::geometry, 'POINT(0 0)');
 SELECT geonn_distance('SRID=4326;POINT(0 91)'::geometry, 'SRID=4326;POINT EMPTY');

@@ -19,7 +19,7 @@
 
 UNIT_TESTS := $(patsubst test/engine/%.c,build/test/%,$(sort $(wildcard test/engine/*_test.c)))
 OTHER_RELEASES = $(foreach release,older newer,build/test/geonn-$(release).so build/test/geonn-engine-$(release))
-TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/in_flight build/test/other_heap.so build/test/neighbour.so build/test/geonn-engine-faults
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/in_flight build/test/other_heap.so build/test/neighbour.so build/test/plane_finder.so build/test/geonn-engine-faults
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) $(ASSERTING) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
@@ -37,6 +37,9 @@ build/test/host_test: src/engine/base/host.c src/engine/base/host.h test/lib/ver
 
 build/test/given_time_test: TEST_SOURCES = src/common/given_time.c test/lib/verdict.c
 build/test/given_time_test: src/common/given_time.c src/common/given_time.h test/lib/verdict.c test/lib/verdict.h
+
+build/test/plane_test: TEST_SOURCES = test/lib/verdict.c
+build/test/plane_test: test/lib/verdict.c test/lib/verdict.h src/common/plane_side.h
 
 build/test/siphash_test: TEST_SOURCES = test/lib/verdict.c
 build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
@@ -132,6 +135,11 @@ build/test/in_flight: test/helpers/in_flight.c build/flags
 build/test/other_heap.so build/test/neighbour.so: build/test/%.so: test/helpers/%.c build/flags
 	$(begin)
 	$(Q)$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $<
+
+# the module, with functions that ask its index of polygons of a plane
+build/test/plane_finder.so: test/helpers/plane_finder.c $(OBJS)
+	$(begin)
+	$(Q)$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $< $(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 
 # Other releases, for upgrades that stop half-way: of one the version alone is another,
 # of one the protocol, too.  Of their sources only these say which they are of.
@@ -269,7 +277,7 @@ syntax:
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
 	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/shape_oracle.c test/lib/spheroid_oracle.c test/lib/oracle.c,$(wildcard test/lib/*.c)) \
-		$(filter-out test/helpers/other_heap.c test/helpers/neighbour.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(BENCH_SOURCES)
+		$(filter-out test/helpers/other_heap.c test/helpers/neighbour.c test/helpers/plane_finder.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(BENCH_SOURCES)
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) as that of this PostgreSQL is not there)"

@@ -87,6 +87,9 @@ geonn_find_setting(const char *name)
 #define geonn_move_permissions(from, to, entry) ((void) (from), (void) (to), (void) (entry))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
 
+/* from 16 on, columns of the outer rows of a right join are others above the join: no node returns these */
+#define GEONN_HAS_RIGHT_JOINS true
+
 /* have rows carry these columns from the scans up to the join of these relations */
 #define geonn_add_columns(root, columns, relations) \
 	add_vars_to_targetlist(root, columns, relations, false)
@@ -113,6 +116,7 @@ geonn_find_setting(const char *name)
 #define geonn_above_outer_join(clauses, relid, join) \
 	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
 								 bms_make_singleton((join)->ojrelid)))
+#define GEONN_HAS_RIGHT_JOINS false
 #define geonn_below_outer_join(class) ((void) (class), false)
 #define geonn_add_columns(root, columns, relations) \
 	add_vars_to_targetlist(root, columns, relations)

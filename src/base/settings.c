@@ -23,7 +23,7 @@ int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
 int			geonn_compared_pairs_limit = 100 * 1000 * 1000;
 int			geonn_cpu_threads = 0;
 bool		geonn_enabled = true;
-bool		geonn_enable_sql_joins = true;
+int			geonn_enable_sql_joins = GEONN_SQL_JOINS_ON;
 int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
@@ -49,6 +49,20 @@ const struct config_enum_entry geonn_algorithm_options[] = {
 	{"auto", GEONN_ALGORITHM_AUTO, false},
 	{"index", GEONN_ALGORITHM_INDEX, false},
 	{"brute", GEONN_ALGORITHM_BRUTE, false},
+	{NULL, 0, false}
+};
+
+/* the words of a setting that is on or off, which this one was, are taken, too */
+static const struct config_enum_entry sql_joins_options[] = {
+	{"on", GEONN_SQL_JOINS_ON, false},
+	{"points", GEONN_SQL_JOINS_POINTS, false},
+	{"off", GEONN_SQL_JOINS_OFF, false},
+	{"true", GEONN_SQL_JOINS_ON, true},
+	{"false", GEONN_SQL_JOINS_OFF, true},
+	{"yes", GEONN_SQL_JOINS_ON, true},
+	{"no", GEONN_SQL_JOINS_OFF, true},
+	{"1", GEONN_SQL_JOINS_ON, true},
+	{"0", GEONN_SQL_JOINS_OFF, true},
 	{NULL, 0, false}
 };
 
@@ -121,9 +135,9 @@ static const Setting settings[] = {
 		"off starts no engine, gives the plans that PostgreSQL makes without geonn, and has functions that search refuse.",
 		NULL, 0, 0, PGC_SUSET, GUC_EXPLAIN, NULL, NULL, &geonn_enabled},
 	{"geonn.enable_sql_joins",
-		"Lets the planner answer nearest-neighbour subqueries by one search for many rows.",
-		"off gives the plans that PostgreSQL makes without geonn.",
-		NULL, 0, 0, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, &geonn_enable_sql_joins},
+		"Lets the planner answer nearest-neighbour subqueries and joins of PostGIS's by one search for many rows.",
+		"points leaves joins with polygons and lines to PostgreSQL, except the nearest lines; off gives the plans that PostgreSQL makes without geonn.",
+		&geonn_enable_sql_joins, 0, 0, PGC_USERSET, GUC_EXPLAIN, NULL, sql_joins_options, NULL},
 	{"geonn.engine_timeout",
 		"Time without an answer after which the engine is killed and started again.",
 		"A statement waits as long for the engine to start.",

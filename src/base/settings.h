@@ -7,13 +7,21 @@
 
 #include "utils/guc.h"
 
+/* which statements of PostGIS's the planner may answer by a search (src/sql) */
+typedef enum GeonnSqlJoins
+{
+	GEONN_SQL_JOINS_OFF,
+	GEONN_SQL_JOINS_POINTS,		/* those on points, and the nearest lines by <-> */
+	GEONN_SQL_JOINS_ON
+} GeonnSqlJoins;
+
 extern int	geonn_admission_timeout;	/* milliseconds; 0: no limit */
 extern int	geonn_device;		/* enum geonn_device_choice */
 extern int	geonn_algorithm;	/* enum geonn_algorithm */
 extern int	geonn_compared_pairs_limit;	/* -1: no limit */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
 extern bool geonn_enabled;		/* whether this process may search at all (base/extension.c) */
-extern bool geonn_enable_sql_joins;	/* whether the planner may answer subqueries by a search (src/sql/sql_form.c) */
+extern int	geonn_enable_sql_joins; /* enum GeonnSqlJoins */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
 extern int	geonn_idle_session_timeout; /* milliseconds; 0: no session stays idle */

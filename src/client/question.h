@@ -49,6 +49,22 @@ typedef struct GeonnWork
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;
 
+/* Add the figures of some work to a sum. */
+static inline void
+geonn_work_add(GeonnWork *sum, GeonnWork work)
+{
+	sum->batches += work.batches;
+	sum->pairs += work.pairs;
+	sum->unmatched += work.unmatched;
+	sum->devices |= work.devices;
+	sum->algorithms |= work.algorithms;
+	for (int kind = 0; kind < GEONN_DEVICE_KIND_COUNT; kind++)
+		sum->ways[kind] |= work.ways[kind];
+	sum->cpu_reasons |= work.cpu_reasons;
+	sum->building += work.building;
+	sum->waiting += work.waiting;
+}
+
 /* Return how many pairs of a batch a radius of a count has. */
 static inline uint32
 geonn_question_pairs_of_radius(const GeonnQuestion *question)

@@ -25,8 +25,14 @@
  * parts counted as often as it winds about them.  q is one of some points to
  * which no arc comes near, since there triangles change their sign.  Each
  * triangle's area is within 2^-36: its volume and its sum are within
- * 20 * 2^-53, and not both below 2^-10.  An area that differs from half of the
- * sphere's by less than 2^-36 times the number of arcs is not decided.
+ * 20 * 2^-53, and not both below 2^-10; the volume is not where the sum is negative, as its sign
+ * decides then.  An area that differs from half of the sphere's by less than 2^-36 times the number
+ * of arcs is not decided.
+ *
+ * Of a ring that winds about places more than once, each side may have an area of more than half.  So an area that
+ * says that q is on the smaller side counts only if that of a place on the other side says that this one is larger,
+ * or arcs come near all such places.  If none of the places is on the other side, the ring goes
+ * around what it holds an even number of times, and has no smaller side.
  */
 #include "common/ring.h"
 
@@ -35,6 +41,9 @@
 #include "common/arc.h"
 #include "common/assertion.h"
 #include "common/ring_side.h"
+
+/* how many places are tried */
+#define PLACES	64
 
 /* ---- crossings ---- */
 
@@ -163,11 +172,24 @@ area_without(const struct geonn_vector *ring, size_t count, geonn_ring_pause pau
 		double		sum = 1.0 - geonn_dot(q, a) + geonn_dot(a, b) - geonn_dot(b, q);
 
 		pause_at(i, pause);
-		if (fabs(volume) + fabs(sum) < 0x1p-9)
+		if (fabs(volume) < 0x1p-9 && sum < 0x1p-9)
 			return false;
 		*area += 2.0 * atan2(volume, sum);
 	}
 	return true;
+}
+
+/* Return one of some places, which are spread over the sphere by the golden angle; neighbours have numbers that are far apart. */
+static struct geonn_vector
+place_to_try(int number)
+{
+	int			i = 37 * number % PLACES;
+	double		z = (2.0 * i - (PLACES - 1)) / PLACES;
+	double		turn = 2.399963229728653 * i;
+	struct geonn_vector place = {sqrt(1.0 - z * z) * cos(turn), sqrt(1.0 - z * z) * sin(turn), z};
+
+	geonn_assert(number >= 0 && number < PLACES);
+	return place;
 }
 
 bool
@@ -176,6 +198,8 @@ geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_
 {
 	const double half_sphere = 2.0 * 3.14159265358979323846;
 	struct geonn_vector centre;
+	enum geonn_side smaller = GEONN_ON_BORDER;	/* that of a place on the smaller side; on the border: none was found */
+	bool		has_other = false;	/* a place is on the other side */
 
 	*pole_is_inside = false;
 	if (count == 0)
@@ -186,25 +210,30 @@ geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_
 		return true;
 	}
 
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < PLACES; i++)
 	{
-		/* try points spread over the sphere by the golden angle */
-		double		z = (2.0 * i - 63.0) / 64.0;
-		double		turn = 2.399963229728653 * i;
-		struct geonn_vector q = {sqrt(1.0 - z * z) * cos(turn), sqrt(1.0 - z * z) * sin(turn), z};
+		struct geonn_vector q = place_to_try(i);
 		enum geonn_side side = side_from_pole(ring, count, pause, q);
 		double		area;
 
-		if (side == GEONN_ON_BORDER || !area_without(ring, count, pause, q, &area))
+		if (side == GEONN_ON_BORDER || side == smaller)
+			continue;
+		has_other |= smaller != GEONN_ON_BORDER;
+		if (!area_without(ring, count, pause, q, &area))
 			continue;
 		if (fabs(fabs(area) - half_sphere) <= 0x1p-36 * (double) count)
 			return false;
-		/*
-		 * q is on the smaller side if the area without it is more than half; the pole is on q's
-		 * side unless the path between them crosses the ring an odd number of times.
-		 */
-		*pole_is_inside = (side == GEONN_INSIDE) != (fabs(area) > half_sphere);
-		return true;
+		/* q is outside: the pole is inside if the path between them crosses the ring an odd number of times */
+		if (fabs(area) < half_sphere)
+		{
+			*pole_is_inside = side == GEONN_INSIDE;
+			return true;
+		}
+		/* the smaller side is q's: not if it was the other one */
+		if (smaller != GEONN_ON_BORDER)
+			return false;
+		smaller = side;
 	}
-	return false;
+	*pole_is_inside = smaller == GEONN_OUTSIDE;
+	return has_other;
 }

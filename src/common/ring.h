@@ -42,7 +42,8 @@ extern enum geonn_side geonn_long_ring_side(const struct geonn_vector *ring, siz
 /*
  * Set *pole_is_inside to whether the ring's smaller side contains the north pole, moved as the essay in ring.c says.  The
  * ring is an array as for geonn_ring_side(); the function goes through it up to some hundred times.  Returns false if both
- * sides have the same area, as far as float64 can tell, or if the ring comes near every place of the sphere.
+ * sides have the same area, as far as float64 can tell, if the ring winds about places more than once and does not say which side
+ * is smaller, or if it comes near every place of the sphere.
  */
 extern bool geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause,
 								  bool *pole_is_inside);

@@ -179,15 +179,7 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->rows += report->rows;
 	sum->preparing += report->preparing;
 	sum->reading += report->reading;
-	sum->work.batches += report->work.batches;
-	sum->work.pairs += report->work.pairs;
-	sum->work.devices |= report->work.devices;
-	sum->work.algorithms |= report->work.algorithms;
-	sum->work.cpu_reasons |= report->work.cpu_reasons;
-	for (int kind = 0; kind < GEONN_DEVICE_KIND_COUNT; kind++)
-		sum->work.ways[kind] |= report->work.ways[kind];
-	sum->work.building += report->work.building;
-	sum->work.waiting += report->work.waiting;
+	geonn_work_add(&sum->work, report->work);
 }
 
 static List *

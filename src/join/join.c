@@ -194,7 +194,7 @@ prepare(GeonnSearch *search)
 	geonn_search_note_prepared(search);
 	if (search->prepared.own != NULL)
 		return true;
-	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
+	if (search->reading != NULL && !join->given_shapes && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
 		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);
@@ -512,21 +512,6 @@ geonn_search_tell(const GeonnSearch *search, SharedSearch *shared)
 
 /* ---- what was done, and the end ---- */
 
-static void
-add_work(GeonnWork *sum, GeonnWork work)
-{
-	sum->batches += work.batches;
-	sum->pairs += work.pairs;
-	sum->unmatched += work.unmatched;
-	sum->devices |= work.devices;
-	sum->algorithms |= work.algorithms;
-	for (int kind = 0; kind < GEONN_DEVICE_KIND_COUNT; kind++)
-		sum->ways[kind] |= work.ways[kind];
-	sum->cpu_reasons |= work.cpu_reasons;
-	sum->building += work.building;
-	sum->waiting += work.waiting;
-}
-
 GeonnReport
 geonn_search_report(const GeonnSearch *search)
 {
@@ -556,7 +541,7 @@ geonn_search_report(const GeonnSearch *search)
 	report.references = search->prepared.counts[POINT_VALID];
 	report.work = search->prepared.client != NULL ? geonn_client_work(search->prepared.client) : search->work;
 	if (search->former != NULL)
-		add_work(&report.work, geonn_client_work(search->former));
+		geonn_work_add(&report.work, geonn_client_work(search->former));
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* The rows returned: those from the engine and the store, less the rows that still wait. */

@@ -35,6 +35,8 @@ typedef struct GeonnJoin
 	/* each given observation has a radius among its limits */
 	bool		given_radius;
 
+	bool		given_shapes;	/* the given observations may be shapes (PointRow.shape) */
+
 	/* references that the caller passes; the source describes their columns */
 	const GivenPoints *given_references;
 
@@ -51,7 +53,8 @@ typedef struct GeonnJoin
 static inline bool
 geonn_join_has_shapes(const GeonnJoin *join)
 {
-	return geonn_has_shapes(join->references) || (join->observations != NULL && geonn_has_shapes(join->observations));
+	return geonn_has_shapes(join->references) || join->given_shapes ||
+		(join->observations != NULL && geonn_has_shapes(join->observations));
 }
 
 /* Return what the join does about observations with invalid coordinates. */

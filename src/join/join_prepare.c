@@ -111,7 +111,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		question.id_length = sizeof(Datum);
 	}
 	question.unmatched = join->keep_unmatched;
-	question.shapes = observations != NULL && geonn_has_shapes(observations);
+	question.shapes = join->given_shapes || (observations != NULL && geonn_has_shapes(observations));
 	question.places = geonn_join_has_shapes(join) && (row->needs & NEEDS_PLACES) != 0;
 	if (question.radii > 0)
 	{
@@ -521,7 +521,7 @@ geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row, const GeonnC
 
 	if (references->has_shapes)
 		geonn_read_as_shapes(join->references);
-	if (references->shapes_ask)
+	if (references->shapes_ask && !join->given_shapes)
 		geonn_read_as_shapes(join->observations);
 	prepared = begin_preparing(join, row);
 	prepared.question.shared = true;

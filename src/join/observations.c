@@ -113,7 +113,7 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 static void
 add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointColumns *columns)
 {
-	const PointSource *source = search->join->observations;
+	const PointSource *source = search->join->observations; /* NULL: they are given, none of them too large */
 	GeonnClient *client = search->prepared.client;
 	uint64		arcs = geonn_row_arcs(row);
 
@@ -128,7 +128,7 @@ add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointCo
 	{
 		MemoryContext former = MemoryContextSwitchTo(search->context);
 
-		search->arcs = geonn_arcs_create(source->title, client, NULL);
+		search->arcs = geonn_arcs_create(source == NULL ? "the given shapes" : source->title, client, NULL);
 		MemoryContextSwitchTo(former);
 	}
 	while (!geonn_client_find_room(client, (uint32) arcs))
@@ -340,21 +340,14 @@ copy_value(const PointColumn *column, Datum value)
 	return geonn_copy_value(value, by_value, length);
 }
 
-/* Have a row keep a shape, which is in degrees already, in the current memory context. */
+/* Have a row keep its shape in the current memory context. */
 static void
 keep_shape(const PointSource *source, PointRow *row)
 {
-	int			number = source->columns[COLUMN_SHAPE].attribute - 1;
-	Datum	   *values = palloc0(source->query_columns * sizeof(Datum));
-	bool	   *nulls = palloc0(source->query_columns * sizeof(bool));
 	ShapeOwner *owner = palloc(sizeof(ShapeOwner));
-	PointSource *in_degrees = palloc(sizeof(PointSource));
 
-	*in_degrees = *source;
-	in_degrees->transform = NULL;
-	*owner = (ShapeOwner) {in_degrees, row};
-	values[number] = geonn_copy_value(geonn_shape_value(row->shape), false, -1);
-	geonn_read_shape(owner, values, nulls, row);
+	*owner = (ShapeOwner) {source, row};
+	geonn_reopen_shape(owner, geonn_copy_value(geonn_shape_value(row->shape), false, -1), row);
 }
 
 /*

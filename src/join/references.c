@@ -421,15 +421,6 @@ write_value(GeonnReferences *references, Datum id)
 	return Int64GetDatum((int64) geonn_memory_file_append(references->values, bytes, length));
 }
 
-static char *
-name_sorted(const void *state)
-{
-	const GeonnReferences *references = state;
-	PointRow	row = {.id = references->slot->tts_values[SORT_ID - 1]};
-
-	return geonn_whose_row(references->source, &row);
-}
-
 /* Send a reference that has just come out of the sort; the slot has its numbers, its limits and its shape. */
 static void
 send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record)
@@ -439,7 +430,8 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 	int64		tag = (int64) references->count;
 	Numbers		numbers;
 	GeonnPointColumns columns = {0};
-	PointRow	row = {.latitude = record->latitude, .longitude = record->longitude};
+	PointRow	row = {.id = slot->tts_values[SORT_ID - 1], .latitude = record->latitude, .longitude = record->longitude};
+	ShapeOwner	owner = {references->source, &row};
 
 	memcpy(&numbers, VARDATA_ANY(DatumGetPointer(slot->tts_values[SORT_NUMBERS - 1])), sizeof(numbers));
 	columns.group = numbers.group;
@@ -456,7 +448,7 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 		return;
 	}
 	if (!slot->tts_isnull[SORT_SHAPE - 1])
-		row.shape = geonn_shape_open(references->source->point_kind, slot->tts_values[SORT_SHAPE - 1], name_sorted, references);
+		geonn_reopen_shape(&owner, slot->tts_values[SORT_SHAPE - 1], &row);
 	geonn_arcs_send(references->arcs, &row, tag, &columns);
 }
 

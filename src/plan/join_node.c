@@ -493,7 +493,7 @@ explain_node(CustomScanState *state, List *ancestors, ExplainState *explain)
 	if (node->filter != NIL)
 		geonn_node_explain_expression(node, ancestors, explain, node->methods->filter_label,
 									  (Node *) make_ands_explicit(node->filter));
-	if (explain->analyze)
+	if (explain->analyze && !node->has_no_search)
 		explain_analysis(node, explain);
 }
 

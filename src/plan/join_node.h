@@ -52,6 +52,7 @@ struct JoinNode
 	List	   *point;			/* expressions of an outer row's latitude, longitude, window */
 	bool		keeps_order;	/* the rows come in the order of the outer rows */
 	List	   *filter;			/* the clauses that the node tests itself */
+	bool		has_no_search;	/* the node answers by itself: EXPLAIN ANALYZE shows nothing of searches */
 	bool		shows_observations; /* EXPLAIN ANALYZE says how many observations were read */
 
 	SubTransactionId begun_in;	/* the subtransaction in which the node began */

@@ -4,7 +4,8 @@
  *
  * The node works in rounds (lateral_round.c).  In each it takes outer rows from its child, keeps them, and
  * searches for the points of all of them at once.  Then it returns them with their neighbours.  At the end of
- * the round a left join returns those without any, too.  An anti join returns these alone, and a semi join
+ * the round a left join returns those without any, too, and at the end of all a right join the neighbours of none.  An anti
+ * join returns rows without any alone, and a semi join
  * each of the others once.  Rounds begin small, so that a LIMIT ends the work early, and grow; the rows stay
  * within work_mem.  Where the child reads a table from end to end, the node takes its rows page by page
  * (table_reader.c).  While the engine works on a round, the node takes the rows of the next one.  The engine's
@@ -101,7 +102,7 @@ geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags)
 	geonn_unpack_fields(scan->custom_private, &planned);
 	state->type = (JoinType) intVal(planned.type);
 	node->join_type = state->type == JOIN_INNER ? "Inner" : state->type == JOIN_LEFT ? "Left" :
-		state->type == JOIN_SEMI ? "Semi" : "Anti";
+		state->type == JOIN_RIGHT ? "Right" : state->type == JOIN_SEMI ? "Semi" : "Anti";
 	node->keeps_order = boolVal(planned.keeps_order);
 	state->outer_columns = list_length(planned.outer_columns);
 	state->outer.numbers = palloc(state->outer_columns * sizeof(AttrNumber));
@@ -431,7 +432,7 @@ geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot 
 static bool
 next_unmatched(LateralNode *state, uint64 end)
 {
-	if (state->type == JOIN_INNER || state->type == JOIN_SEMI)
+	if (state->type == JOIN_INNER || state->type == JOIN_SEMI || state->type == JOIN_RIGHT)
 		return false;
 	while (state->neighbours.unmatched < end && state->round->rows[state->neighbours.unmatched].is_matched)
 		state->neighbours.unmatched++;
@@ -503,13 +504,37 @@ next_neighbour(LateralNode *state)
 			if (!ExecQual(state->filter, state->expressions))
 				continue;
 		}
-		if (state->type != JOIN_INNER)
+		if (state->type == JOIN_RIGHT)
+			state->source->note_match(state);
+		else if (state->type != JOIN_INNER)
 			state->round->rows[number].is_matched = true;
 		if (state->type != JOIN_ANTI)
 			return true;
 	}
 	end_search(state);
 	return false;
+}
+
+/*
+ * Of a right join, after the last outer row: set the scan's slot to the next neighbour that matches none; false: none is left.
+ */
+static bool
+next_alone(LateralNode *state)
+{
+	TupleTableSlot *slot = state->slot;
+	int			outer_columns = state->outer_columns;
+
+	if (state->type != JOIN_RIGHT)
+		return false;
+	if (state->join == NULL)
+		geonn_round_make_join(state);
+	ExecClearTuple(slot);
+	if (!state->source->next_alone(state, slot->tts_values + outer_columns, slot->tts_isnull + outer_columns))
+		return false;
+	memset(slot->tts_values, 0, outer_columns * sizeof(Datum));
+	memset(slot->tts_isnull, true, outer_columns * sizeof(bool));
+	ExecStoreVirtualTuple(slot);
+	return true;
 }
 
 TupleTableSlot *
@@ -527,6 +552,8 @@ geonn_lateral_next_row(JoinNode *node)
 	{
 		if (begin_round(state))
 			continue;
+		if (next_alone(state))
+			break;
 		if (!state->neighbours.has_ended && state->node.shared != NULL)
 			geonn_shared_search_end(state->node.shared, state->outer.counts);
 		else if (!state->neighbours.has_ended && state->join != NULL)

@@ -25,7 +25,7 @@ typedef enum LateralChild
  */
 typedef struct LateralPrivate
 {
-	Integer    *type;			/* a JoinType, inner, left, semi or anti */
+	Integer    *type;			/* a JoinType, inner, left, right, semi or anti */
 	Boolean    *keeps_order;	/* the rows come in the order of the outer ones */
 	List	   *outer_columns;	/* IntList: the numbers of the child's columns, in the order of its target list */
 	List	   *question;		/* what the form needs besides: CallPrivate, or as another room has it */
@@ -64,6 +64,7 @@ typedef struct OuterRow
 	bool		longitude_is_null;
 	bool		is_matched;		/* not set by an inner join */
 	const GeonnLimits *limits;	/* NULL: points have no windows */
+	const struct varlena *shape;	/* a geography, whose first vertex the coordinates are; NULL: they are a point */
 } OuterRow;
 
 /* outer rows whose neighbours are searched for at once */
@@ -79,6 +80,7 @@ typedef struct Round
 	bool	   *nulls;
 	GivenPoints given;			/* the rows' points */
 	GeonnJoin	join;			/* the node's join, with these points */
+	GeonnShapeReader *reader;	/* of the last shape that the search has read; NULL: none */
 } Round;
 
 /* outer rows that were read together */
@@ -117,6 +119,13 @@ typedef struct LateralSource
 	 * Rows are made of them as geonn_lateral_begin_blocks was told.  May be NULL.
 	 */
 	GeonnBlock *(*next_block) (LateralNode *state);
+
+	/*
+	 * Of a right join: note that the neighbour that `next` has returned last matches its row; and get the next neighbour
+	 * that matches no row of the execution, as `next` does, without the last value.  NULL: no right join is planned.
+	 */
+	void		(*note_match) (LateralNode *state);
+	bool		(*next_alone) (LateralNode *state, Datum *values, bool *nulls);
 } LateralSource;
 
 /* of the node of a call: what its rows ask for (lateral.c) */
@@ -250,6 +259,9 @@ extern TupleTableSlot *geonn_lateral_next_of_block(LateralNode *state);
 
 /* Set the first outer columns of this slot, which is like the scan's, to those of a row of the present round. */
 extern void geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot, int count);
+
+/* Set the point or shape of a row of this number, for GivenPoints.point; the reader of the row before is closed. */
+extern void geonn_round_point(Round *round, uint64 number, PointRow *row);
 
 /* Create a search whose rows are those of the node's neighbours, in the current memory context. */
 extern GeonnSearch *geonn_lateral_create_search(const LateralNode *state, const GeonnJoin *join, TupleDesc row_type);

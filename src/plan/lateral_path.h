@@ -30,7 +30,8 @@ typedef struct LateralPath
 	List	   *question_columns;	/* expressions with all columns that the question needs of outer rows */
 	AttrNumber	least_column;	/* the node can return the inner relation's columns from this number on */
 	List	   *conditions;		/* RestrictInfos of the inner relation: two rows match only if its row meets them */
-	RestrictInfo *clause;		/* the join's clause that is in the question: the node tests no pairs by it; NULL: none */
+	List	   *answered;		/* the join's clauses (RestrictInfo) that are in the question: the node itself tests no
+								 * pairs by them */
 	Path	   *references;		/* a child of the node, beside that of the outer rows; NULL: none */
 
 	/* set by its keep_own_path */
@@ -45,6 +46,8 @@ struct LateralForm
 {
 	const JoinNodeMethods *node;
 	bool		shares_references;	/* processes below a Gather have one dataset */
+
+	bool		takes_right;	/* the node can return rows of the inner relation that no outer row matches, too */
 
 	/*
 	 * Set the path's question, if the inner relation or one of these clauses (RestrictInfo) asks it; path->type is set.

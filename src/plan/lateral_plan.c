@@ -83,7 +83,7 @@ geonn_above_join(const LateralPath *path, List *expressions)
 static bool
 divide_clauses(const RelOptInfo *rel, const JoinPathExtraData *extra, LateralPath *path)
 {
-	List	   *joining = list_delete_ptr(list_copy(extra->restrictlist), path->clause);
+	List	   *joining = list_difference_ptr(extra->restrictlist, path->answered);
 	List	   *clauses = list_concat_copy(joining, path->conditions);
 
 	if (extract_actual_clauses(clauses, true) != NIL)
@@ -157,13 +157,14 @@ offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 }
 
 /*
- * Can workers run the join?  No path of PostgreSQL's own says so: its joins with the function, its scan of it, and its joins
+ * Can workers run the join?  Not a right join: no process knows which rows of the inner relation the others have matched.
+ * No path of PostgreSQL's own says so: its joins with the function, its scan of it, and its joins
  * with a subquery that has a LIMIT are for the leader alone.  So the node looks at what workers may run.
  */
 static bool
 suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 {
-	return outer->consider_parallel && outer->partial_pathlist != NIL &&
+	return template->type != JOIN_RIGHT && outer->consider_parallel && outer->partial_pathlist != NIL &&
 		root->glob->parallelModeOK && max_parallel_workers_per_gather > 0 &&
 		is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) &&
 		is_parallel_safe(root, (Node *) template->neighbours) &&
@@ -202,6 +203,8 @@ find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *cla
 	for (int i = 0; i < form_count; i++)
 	{
 		path->form = forms[i];
+		if (path->type == JOIN_RIGHT && !forms[i]->takes_right)
+			continue;
 		if (!takes_nodes && (forms[i]->takes_update == NULL || !forms[i]->takes_update(root, outer, inner)))
 			continue;
 		may_plan = may_plan || geonn_may_plan(root);
@@ -224,7 +227,8 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
-	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI) ||
+	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI &&
+		 (type != JOIN_RIGHT || !GEONN_HAS_RIGHT_JOINS)) ||
 		inner->reloptkind != RELOPT_BASEREL ||
 		(inner->rtekind != RTE_FUNCTION && inner->rtekind != RTE_SUBQUERY && inner->rtekind != RTE_RELATION) ||
 		!bms_is_empty(rel->lateral_relids) ||
@@ -242,7 +246,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		!geonn_note_columns(&template, template.rows, outer, inner) ||
 		!geonn_note_columns(&template, template.question_columns, outer, inner))
 		return;
-	if (template.form->keep_own_path != NULL)
+	if (template.form->keep_own_path != NULL && type != JOIN_RIGHT)
 		template.form->keep_own_path(root, outer, inner, &template);
 
 	path->path.type = T_CustomPath;

@@ -14,14 +14,11 @@
 #define ROWS_FIRST 64
 #define ROWS_MAX 65536
 
-/*
- * Implements GivenPoints.point: the point of this row of the round.
- */
-static void
-round_point(void *argument, uint64 number, PointRow *row)
+void
+geonn_round_point(Round *round, uint64 number, PointRow *row)
 {
-	const Round *round = argument;
 	const OuterRow *outer = &round->rows[number];
+	MemoryContext former;
 
 	Assert(number < round->given.count);
 	row->latitude = round->latitudes[number];
@@ -29,6 +26,24 @@ round_point(void *argument, uint64 number, PointRow *row)
 	row->latitude_is_null = outer->latitude_is_null;
 	row->longitude_is_null = outer->longitude_is_null;
 	row->limits = outer->limits;
+	if (round->reader != NULL)
+		geonn_shape_close(round->reader);
+	row->shape = round->reader = NULL;
+	if (outer->shape == NULL)
+		return;
+	former = MemoryContextSwitchTo(round->memory);
+	row->shape = round->reader = geonn_shape_open(GEONN_POINT_GEOGRAPHY, PointerGetDatum(outer->shape), NULL, NULL);
+	(void) geonn_shape_survey(row->shape, &row->latitude, &row->longitude);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Implements GivenPoints.point.
+ */
+static void
+round_point(void *round, uint64 number, PointRow *row)
+{
+	geonn_round_point(round, number, row);
 }
 
 /*
@@ -81,8 +96,8 @@ geonn_set_no_neighbour(LateralNode *state)
 	memset(state->slot->tts_isnull + state->outer_columns, true, columns * sizeof(bool));
 }
 
-static void
-read_join(LateralNode *state)
+void
+geonn_round_make_join(LateralNode *state)
 {
 	MemoryContext former = MemoryContextSwitchTo(state->node.context);
 
@@ -140,6 +155,7 @@ keep_outer_row(LateralNode *state, Round *round)
 	PointStatus status;
 
 	ResetExprContext(state->expressions);
+	row->shape = NULL;
 	state->source->read_point(state, round, number);
 	row->is_matched = false;
 	status = row->latitude_is_null || row->longitude_is_null ? POINT_NULL :
@@ -183,7 +199,7 @@ take_outer_row(LateralNode *state, Round *round)
 	if (outer == NULL)
 		return false;
 	if (state->join == NULL)
-		read_join(state);
+		geonn_round_make_join(state);
 	slot_getsomeattrs(outer, state->outer.greatest_number);
 	for (int i = 0; i < state->outer_columns; i++)
 	{
@@ -281,7 +297,7 @@ take_of_table(LateralNode *state, Round *round)
 	if (state->outer.block.rows == 0 && !next_block(state))
 		return false;
 	if (state->join == NULL)
-		read_join(state);
+		geonn_round_make_join(state);
 	if (state->outer.keeps_words && state->outer.point_column[0] >= 0)
 	{
 		keep_words(state, round);
@@ -321,6 +337,7 @@ geonn_round_take(LateralNode *state, Round *round)
 	Size		row_bytes = 2 * sizeof(double) + sizeof(OuterRow) + state->outer_columns * (sizeof(Datum) + sizeof(bool));
 
 	MemoryContextReset(round->memory);
+	round->reader = NULL;
 	round->given.count = round->points = 0;
 	make_room(state, round, row_bytes);
 	ExecClearTuple(state->slot);

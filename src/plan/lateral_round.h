@@ -16,6 +16,9 @@ extern void geonn_rounds_begin(LateralNode *state);
  */
 extern void geonn_round_take(LateralNode *state, Round *round);
 
+/* Make the execution's join, which no outer row has done yet. */
+extern void geonn_round_make_join(LateralNode *state);
+
 /* Set the columns of neighbours of the scan's slot to NULL. */
 extern void geonn_set_no_neighbour(LateralNode *state);
 

@@ -358,7 +358,6 @@ static void
 count_limits(Check *check, const PointRow *row)
 {
 	const PointSource *source = check->source;
-	MemoryContext former = MemoryContextSwitchTo(check->row_context);
 
 	if (geonn_has_radius(source))
 		count_radius(check, row);
@@ -370,8 +369,6 @@ count_limits(Check *check, const PointRow *row)
 
 		check->windows[kind][i]++;
 	}
-	MemoryContextSwitchTo(former);
-	MemoryContextReset(check->row_context);
 }
 
 static void
@@ -422,13 +419,13 @@ consume_row(void *state, const PointRow *row)
 	MemoryContext former;
 
 	check->counts[CHECK_ROWS]++;
-	if (geonn_has_limits(check->source))
-		count_limits(check, row);
 	if (row->id_is_null)
 		check->counts[CHECK_NULL_IDS]++;
 	else if (check->ids != NULL)
 		sort_row(check->ids, row->id, (Datum) 0);
 	former = MemoryContextSwitchTo(check->row_context);
+	if (geonn_has_limits(check->source))
+		count_limits(check, row);
 	consume_place(check, row);
 	MemoryContextSwitchTo(former);
 	MemoryContextReset(check->row_context);

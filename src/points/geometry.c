@@ -179,11 +179,17 @@ geonn_typmod_is_any(int32 typmod)
 }
 
 bool
-geonn_typmod_is_lines(int32 typmod)
+geonn_typmod_is_kind_of_shape(int32 typmod)
+{
+	return geonn_typmod_is_shape(typmod) && type_of(typmod) < GEONN_SHAPE_COLLECTION;
+}
+
+bool
+geonn_typmod_is_polygons(int32 typmod)
 {
 	int32		type = type_of(typmod);
 
-	return type == GEONN_SHAPE_LINESTRING || type == GEONN_SHAPE_MULTILINESTRING || type == GEONN_SHAPE_MULTIPOINT;
+	return type == GEONN_SHAPE_POLYGON || type == GEONN_SHAPE_MULTIPOLYGON;
 }
 
 static int32

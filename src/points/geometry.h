@@ -62,8 +62,11 @@ extern bool geonn_typmod_is_shape(int32 typmod);
 /* Return whether the modifier leaves open what the values are: points, lines, polygons or anything else. */
 extern bool geonn_typmod_is_any(int32 typmod);
 
-/* Return whether the modifier says that values are lines, or several lines or points. */
-extern bool geonn_typmod_is_lines(int32 typmod);
+/* Return whether the modifier says that values are lines, polygons, or several points, lines or polygons. */
+extern bool geonn_typmod_is_kind_of_shape(int32 typmod);
+
+/* Return whether the modifier says that values are polygons, or several. */
+extern bool geonn_typmod_is_polygons(int32 typmod);
 
 /* Return the SRID that the modifier of one of PostGIS's types names; 0: it names none. */
 extern int32 geonn_typmod_srid(int32 typmod);

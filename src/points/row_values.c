@@ -248,9 +248,9 @@ open_shape(void *state)
 		check_srid(wanted->source, wanted->owner == NULL ? NULL : row, wanted->srid);
 }
 
-/* Begin to read a shape that has been transformed. */
+/* Begin to read a shape that is in degrees and has been checked. */
 static void
-open_transformed(void *state)
+open_in_degrees(void *state)
 {
 	const WantedShape *wanted = state;
 
@@ -300,7 +300,13 @@ geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls
 	want_shape(&wanted, values[number]);
 	open_shape(&wanted);
 	if (transform_shape(&wanted))
-		open_transformed(&wanted);
+		open_in_degrees(&wanted);
+}
+
+void
+geonn_reopen_shape(const ShapeOwner *owner, Datum value, PointRow *row)
+{
+	open_in_degrees(&(WantedShape) {.source = owner->source,.row = row,.owner = owner,.value = value});
 }
 
 const GeonnRefusal *
@@ -342,7 +348,7 @@ geonn_try_shape(const PointSource *source, const Datum *values, const bool *null
 	want_shape(&wanted, PointerGetDatum(PG_DETOAST_DATUM_PACKED(values[number])));
 	row->refusal = geonn_refusal_of(open_shape, &wanted);
 	if (row->refusal == NULL && transform_shape(&wanted))
-		row->refusal = geonn_refusal_of(open_transformed, &wanted);
+		row->refusal = geonn_refusal_of(open_in_degrees, &wanted);
 	if (row->refusal != NULL)
 		row->shape = NULL;
 }

@@ -67,7 +67,13 @@ typedef struct ShapeOwner
  */
 extern void geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row);
 
-/* Read a row's shape in the same way.  Where that is an error about the shape, the row has a refusal in place of a shape. */
+/*
+ * Read a row's shape again, from the value in degrees that geonn_shape_value() returned, and set the row's coordinates.  The
+ * caller keeps the owner and the value as long as the shape is read.
+ */
+extern void geonn_reopen_shape(const ShapeOwner *owner, Datum value, PointRow *row);
+
+/* Read a row's shape as geonn_read_shape() does.  Where that is an error about the shape, the row has a refusal instead. */
 extern void geonn_try_shape(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row);
 
 /*

@@ -10,7 +10,10 @@
  * ST_Transform knows an SRID by its row in the table spatial_ref_sys.  PostGIS remembers rows, some versions until the
  * session ends.  So a session that has a row's hash keeps it, too: kept datasets, bases and caches of other definitions
  * are not those of this session, and a change of the row counts from the next session on.  If the type of a column names
- * no SRID, any row may be that of its values, which are not read yet: then the versions of all rows stand for it.
+ * no SRID, any row may be that of its values, which are not read yet: then the versions of all rows stand for it.  Where the
+ * role may not call ST_Transform, no value has a meaning but those of 4326: such a role has its own kept datasets and bases, and
+ * else the error that reading raises.  A session
+ * forgets none of these hashes, some 30 bytes for each SRID that its columns have.
  */
 #include "postgres.h"
 
@@ -27,6 +30,7 @@
 #include "utils/acl.h"
 #include "utils/catcache.h"
 #include "utils/fmgroids.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -37,11 +41,9 @@
 #include "points/geometry.h"
 #include "points/transform.h"
 
-/* a process remembers the hashes of this many SRIDs */
-#define HASHES_MOST	64
-
 #define MEANING_REFUSED	0
 #define MEANING_UNKNOWN	1
+#define MEANING_DENIED	2
 
 struct GeonnTransform
 {
@@ -138,6 +140,12 @@ find_function(Oid type)
 	return found;
 }
 
+static bool
+may_execute(Oid function)
+{
+	return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+}
+
 static void
 look_up_function(GeonnTransform *transform)
 {
@@ -149,7 +157,7 @@ look_up_function(GeonnTransform *transform)
 				 errmsg("extension postgis has no function ST_Transform(geometry, integer)"),
 				 errdetail("geonn reads SRID %d, and has PostGIS transform values of other SRIDs.", GEONN_POINT_SRID),
 				 errhint("Update PostGIS, as by ALTER EXTENSION postgis UPDATE.")));
-	if (object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
+	if (!may_execute(function))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
 	InvokeFunctionExecuteHook(function);
 	fmgr_info_cxt(function, &transform->function, transform->context);
@@ -224,32 +232,44 @@ hash_rows(Oid type, int32 srid)
 	return hash;
 }
 
+/* what an SRID means in this session */
+typedef struct Meaning
+{
+	struct
+	{
+		Oid			type;		/* PostGIS's geometry */
+		int32		srid;
+	}			key;
+	uint64		hash;
+} Meaning;
+
 uint64
 geonn_transform_meaning(const GeonnTransform *transform)
 {
-	static struct
-	{
-		Oid			type;
-		int32		srid;
-		uint64		hash;
-	}			hashes[HASHES_MOST];
-	static int	next = 0;
-	uint64		hash;
+	static HTAB *meanings = NULL;
+	Meaning		wanted;
+	Meaning    *meaning;
+	Oid			function;
 
 	if (transform == NULL)
 		return MEANING_REFUSED;
-	for (int i = 0; i < HASHES_MOST; i++)
-	{
-		if (hashes[i].srid == transform->declared && hashes[i].type == transform->type)
-			return hashes[i].hash;
-	}
-	hash = hash_rows(transform->type, transform->declared);
+	function = find_function(transform->type);
+	if (!OidIsValid(function) || !may_execute(function))
+		return MEANING_DENIED;
+	if (meanings == NULL)
+		meanings = hash_create("geonn SRIDs", 16,
+							   &(HASHCTL) {.keysize = sizeof(wanted.key),.entrysize = sizeof(Meaning)},
+							   HASH_ELEM | HASH_BLOBS);
+	wanted.key.type = transform->type;
+	wanted.key.srid = transform->declared;
+	meaning = hash_search(meanings, &wanted.key, HASH_FIND, NULL);
+	if (meaning != NULL)
+		return meaning->hash;
+	wanted.hash = hash_rows(transform->type, transform->declared);
 	/* A row that is missing may come. */
-	if (hash == 0)
+	if (wanted.hash == 0)
 		return MEANING_UNKNOWN;
-	hashes[next].type = transform->type;
-	hashes[next].srid = transform->declared;
-	hashes[next].hash = hash;
-	next = (next + 1) % HASHES_MOST;
-	return hash;
+	meaning = hash_search(meanings, &wanted.key, HASH_ENTER, NULL);
+	meaning->hash = wanted.hash;
+	return wanted.hash;
 }

@@ -45,7 +45,8 @@ extern Datum geonn_transform_value(GeonnTransform *transform, Datum value);
 
 /*
  * Return what the values of a column mean, for labels: a hash of the definition of the SRID that the column's type has, or
- * of all definitions if the type has none; 1: none is found; 0 for NULL: other SRIDs than 4326 are refused.
+ * of all definitions if the type has none; 1: none is found; 2: the current role may not call ST_Transform; 0 for NULL: other
+ * SRIDs than 4326 are refused.
  */
 extern uint64 geonn_transform_meaning(const GeonnTransform *transform);
 

@@ -134,7 +134,11 @@ geonn_candidates_add(SqlCandidates *candidates, uint64 reference, double distanc
 		candidates->room *= 2;
 		candidates->candidates = repalloc_huge(candidates->candidates, candidates->room * sizeof(Candidate));
 	}
-	candidates->candidates[candidates->count++] = (Candidate) {.reference = reference,.distance = distance};
+	candidates->candidates[candidates->count++] = (Candidate) {
+		.reference = reference,
+		.distance = distance,
+		.group = candidates->group
+	};
 	return true;
 }
 
@@ -196,7 +200,12 @@ compare_keys(const SqlCandidates *candidates, int first, const Candidate *one, c
 static int
 compare_candidates(const void *left, const void *right, void *candidates)
 {
-	return compare_keys(candidates, 0, left, right);
+	const Candidate *one = left;
+	const Candidate *other = right;
+
+	if (one->group != other->group)
+		return one->group < other->group ? -1 : 1;
+	return compare_keys(candidates, 0, one, other);
 }
 
 static int
@@ -260,7 +269,7 @@ geonn_candidates_reset(SqlCandidates *candidates)
 		tuplesort_end(candidates->sorted);
 	}
 	candidates->sorted = NULL;
-	candidates->count = candidates->next = candidates->end = 0;
+	candidates->count = candidates->group = candidates->next = candidates->end = 0;
 	ResetExprContext(candidates->expressions);
 }
 

@@ -15,6 +15,7 @@ typedef struct Candidate
 {
 	uint64		reference;		/* its index among the references that are kept */
 	double		distance;		/* as the search has it; NaN: the search does not have it */
+	uint64		group;			/* comes before all of a greater one, whatever the keys say */
 	Datum	   *keys;			/* [SqlCandidates.keys]; NULL: not evaluated */
 	bool	   *nulls;
 } Candidate;
@@ -42,6 +43,7 @@ typedef struct SqlCandidates
 	Candidate  *candidates;		/* [room] */
 	uint64		room;
 	uint64		count;
+	uint64		group;			/* of the next one that is added */
 	uint64		next;			/* the index of the next one that is returned */
 	uint64		end;			/* the index after the last one that is returned */
 

@@ -19,6 +19,7 @@
 #include "utils/syscache.h"
 
 #include "base/extension.h"
+#include "base/settings.h"
 #include "common/protocol.h"
 #include "plan/known.h"
 #include "sql/sql_distance.h"
@@ -144,7 +145,7 @@ cast_geometry(const Node *value, int32 modifier)
 }
 
 static bool
-is_of(Node *value, bool lines)
+is_of(Node *value, bool shapes)
 {
 	int32		modifier = exprTypmod(value);
 	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
@@ -155,9 +156,11 @@ is_of(Node *value, bool lines)
 		return false;
 	geometry = cast_geometry(value, modifier);
 	if (geometry != NULL)
-		return is_of(geometry, lines);
-	if (lines)
-		return geonn_typmod_is_lines(modifier) && geonn_shape_typmod_problem(kind, type, modifier) == NULL;
+		return is_of(geometry, shapes);
+	if (shapes && geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS && geonn_typmod_is_polygons(modifier))
+		return false;
+	if (shapes)
+		return geonn_typmod_is_kind_of_shape(modifier) && geonn_shape_typmod_problem(kind, type, modifier) == NULL;
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
 }
 
@@ -211,28 +214,41 @@ geonn_value_of_point(Node *value)
 	return geometry != NULL && geonn_typmod_is_any(exprTypmod(geometry)) ? geometry : value;
 }
 
+/*
+ * Is the value, as geonn_value_of_point() returns it, a column whose type leaves open what it is?
+ */
+static bool
+is_open(const Node *value)
+{
+	int32		modifier = exprTypmod(value);
+	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
+
+	return IsA(value, Var) && geonn_typmod_is_any(modifier) &&
+		geonn_point_typmod_problem(geonn_point_kind(type), type, modifier) == NULL;
+}
+
 const char *
 geonn_problem_of_points(const List *range_table, Node *value)
 {
-	int32		modifier;
-	Oid			type;
-
 	if (is_of(value, false))
 		return NULL;
 	value = geonn_value_of_point(value);
-	modifier = exprTypmod(value);
-	type = getBaseTypeAndTypmod(exprType(value), &modifier);
-	if (!IsA(value, Var) || !geonn_typmod_is_any(modifier) ||
-		geonn_point_typmod_problem(geonn_point_kind(type), type, modifier) != NULL)
+	if (!is_open(value))
 		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
 	return average_bytes(range_table, (const Var *) value) > POINT_BYTES ?
 		"its values are too long for points, as statistics of their table say" : NULL;
 }
 
 bool
-geonn_is_of_lines(Node *value)
+geonn_is_of_shapes(Node *value)
 {
 	return is_of(value, true);
+}
+
+bool
+geonn_may_be_shapes(Node *value)
+{
+	return is_of(value, true) || (!is_of(value, false) && is_open(geonn_value_of_point(value)));
 }
 
 static bool

@@ -18,7 +18,7 @@ typedef struct DistanceFunction
 	const char *last;			/* the last argument, a constant that says how to measure; NULL: none does */
 	int			metric;
 	GeonnPointKind kind;		/* of its points; GEONN_POINT_NONE: latitude and longitude are two arguments */
-	bool		takes_lines;	/* the reference may be lines */
+	bool		takes_shapes;	/* the reference may be lines or polygons */
 } DistanceFunction;
 
 /* Is the function of this extension? */
@@ -39,7 +39,7 @@ extern bool geonn_sql_is_distance(Node *expression);
 extern const char *geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric);
 
 /*
- * Is the expression PostGIS's distance of two geometries whose types say that they are points or lines of WGS84?  It is in
+ * Is the expression PostGIS's distance of two geometries whose types say what they are, in WGS84?  It is in
  * degrees of the plane.
  */
 extern bool geonn_is_distance_in_degrees(Node *expression);
@@ -57,7 +57,12 @@ extern const char *geonn_problem_of_points(const List *range_table, Node *value)
  */
 extern Node *geonn_value_of_point(Node *value);
 
-/* Does the type say that the values are lines, or several points, of WGS84 (sql_lines.c)? */
-extern bool geonn_is_of_lines(Node *value);
+/*
+ * Does the type say that the values are lines, polygons or several points of WGS84 (sql_shapes.c), and does
+ * geonn.enable_sql_joins allow polygons?  Does it say that, or leave
+ * open what a column's values are?
+ */
+extern bool geonn_is_of_shapes(Node *value);
+extern bool geonn_may_be_shapes(Node *value);
 
 #endif							/* GEONN_SQL_DISTANCE_H */

@@ -18,8 +18,8 @@
  *
  * The types of the points say that these are points, in degrees, or leave open what they are.  A value that turns out to be
  * no point is decided about by PostGIS's function, or by PostgreSQL's own plan, as one out of range is.  So columns whose
- * values are too long for points on average are left to PostgreSQL.  In place of a reference's point, a<->b may have lines
- * (sql_lines.c).
+ * values are too long for points on average are left to PostgreSQL.  In place of a reference's point, a<->b may have lines or
+ * polygons (sql_shapes.c).
  */
 #include "postgres.h"
 
@@ -52,8 +52,8 @@
 
 /* what a reference takes besides its columns, in the session and in the engine */
 #define BYTES_A_REFERENCE 128
-/* and for each byte of lines, of which an arc has 16, and takes 150 more */
-#define BYTES_OF_LINES 11
+/* and for each byte of shapes, of which an arc has 16, and takes 150 more */
+#define BYTES_OF_SHAPES 11
 
 /* the part of geonn.session_memory_limit that references may take whose number is a guess */
 #define SURE_PART (1.0 / 16)
@@ -173,24 +173,24 @@ translate_count(Search *search, Node *expression)
 
 /* May this many rows of the path, as references, take this part of geonn.session_memory_limit? */
 static bool
-rows_fit(const Path *references, bool has_lines, double rows, double part)
+rows_fit(const Path *references, bool has_shapes, double rows, double part)
 {
-	int			width = references->pathtarget->width * (has_lines ? BYTES_OF_LINES : 1);
+	int			width = references->pathtarget->width * (has_shapes ? BYTES_OF_SHAPES : 1);
 
 	return geonn_session_memory_limit < 0 ||
 		rows * ((double) width + BYTES_A_REFERENCE) / 1024 <= geonn_session_memory_limit * part;
 }
 
 bool
-geonn_references_fit(const Path *references, bool has_lines)
+geonn_references_fit(const Path *references, bool has_shapes)
 {
-	return rows_fit(references, has_lines, references->rows, 0.5);
+	return rows_fit(references, has_shapes, references->rows, 0.5);
 }
 
 bool
-geonn_references_surely_fit(const Path *references, bool has_lines, double most)
+geonn_references_surely_fit(const Path *references, bool has_shapes, double most)
 {
-	return rows_fit(references, has_lines, most, 1) || rows_fit(references, has_lines, references->rows, SURE_PART);
+	return rows_fit(references, has_shapes, most, 1) || rows_fit(references, has_shapes, references->rows, SURE_PART);
 }
 
 double
@@ -444,12 +444,12 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	if (contain_vars_of_level((Node *) observation, 0) || contain_vars_of_level((Node *) reference, 1) ||
 		!contain_vars_of_level((Node *) reference, 0))
 		return "its distance is not between a point of the outer row and one of its own";
-	form->has_lines = function->kind != GEONN_POINT_NONE && geonn_is_of_lines(linitial(reference));
-	if (form->has_lines && !function->takes_lines)
-		return "only <-> measures lines within known limits of geonn_distance";
+	form->has_shapes = function->kind != GEONN_POINT_NONE && geonn_is_of_shapes(linitial(reference));
+	if (form->has_shapes && !function->takes_shapes)
+		return "only <-> measures lines and polygons within known limits of geonn_distance";
 	if (function->kind != GEONN_POINT_NONE)
 		problem = geonn_problem_of_points(search->root->parse->rtable, linitial(observation));
-	if (function->kind != GEONN_POINT_NONE && problem == NULL && !form->has_lines)
+	if (function->kind != GEONN_POINT_NONE && problem == NULL && !form->has_shapes)
 		problem = geonn_problem_of_points(query->rtable, linitial(reference));
 	if (problem != NULL)
 		return problem;
@@ -464,8 +464,8 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	problem = geonn_divide_sql_conditions(query, observation, reference, &search->conditions);
 	if (problem != NULL)
 		return problem;
-	if (form->has_lines && search->conditions.reach != NULL)
-		return "ST_DWithin does not measure lines within known limits of geonn_distance";
+	if (form->has_shapes && search->conditions.reach != NULL)
+		return "ST_DWithin does not measure lines and polygons within known limits of geonn_distance";
 	form->conditions = translate_list(search, search->conditions.joined);
 	form->reach = search->conditions.reach == NULL ? (Node *) makeNullConst(FLOAT8OID, -1, InvalidOid) :
 		translate_expression(search, search->conditions.reach);
@@ -499,9 +499,9 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	plan_references(search->root, references, form);
 	if (geonn_has_many_groups(form->root, &search->conditions, form->references->rows, form->needed))
 		return "a condition divides its rows into many groups";
-	if (!geonn_references_fit(form->references, form->has_lines))
+	if (!geonn_references_fit(form->references, form->has_shapes))
 		return "its rows would take more than half of geonn.session_memory_limit";
-	if (form->descends && !geonn_references_surely_fit(form->references, form->has_lines, geonn_largest_relation(form->root)))
+	if (form->descends && !geonn_references_surely_fit(form->references, form->has_shapes, geonn_largest_relation(form->root)))
 		return "its rows may take more than geonn.session_memory_limit, and an index has them in order";
 	form->table = geonn_sql_table(form, query, search->columns);
 	return NULL;

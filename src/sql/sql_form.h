@@ -36,7 +36,7 @@ typedef struct SqlForm
 
 	List	   *point;			/* IntList: the reference's point, as columns of the references from 0 on */
 	GeonnPointKind kind;		/* of both points; GEONN_POINT_NONE: latitude and longitude */
-	bool		has_lines;		/* the reference's point is lines (sql_lines.c) */
+	bool		has_shapes;		/* the reference's point is lines or polygons (sql_shapes.c) */
 	int			metric;			/* enum geonn_metric */
 	const char *function;		/* the function that computes the distance */
 
@@ -73,14 +73,14 @@ extern Index geonn_add_references(PlannerInfo *root, const SqlForm *form);
 extern Plan *geonn_plan_references(const SqlForm *form, Index references);
 
 /* Are a path's rows, as references, expected to need at most half of geonn.session_memory_limit? */
-extern bool geonn_references_fit(const Path *references, bool has_lines);
+extern bool geonn_references_fit(const Path *references, bool has_shapes);
 
 /*
  * Will they fit even where conditions exclude fewer rows than is estimated?  `most` is how many there can be of a table.
  * References that turn out not to fit are read again for each outer row, where PostgreSQL's own plan gets a few rows
  * from an index.
  */
-extern bool geonn_references_surely_fit(const Path *references, bool has_lines, double most);
+extern bool geonn_references_surely_fit(const Path *references, bool has_shapes, double most);
 
 /* The number of rows of the largest relation of a planned query. */
 extern double geonn_largest_relation(const PlannerInfo *root);

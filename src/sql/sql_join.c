@@ -29,7 +29,7 @@
  * decides, and later rounds search for more.
  *
  * Lines in place of the references' points have margins of their own, and some of them are candidates that do not count
- * among those that are needed (sql_lines.c).
+ * among those that are needed (sql_shapes.c).
  *
  * What a row has in it is for sql_outputs.c.
  *
@@ -100,7 +100,7 @@ begin_references(SqlJoin *join, const SqlPrivate *planned, EState *estate, int f
 
 	join->fallback.own = geonn_own_plan_begin(&join->lateral, estate, flags);
 	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL, planned->point,
-							   (GeonnPointKind) intVal(planned->point_kind), boolVal(planned->has_lines));
+							   (GeonnPointKind) intVal(planned->point_kind), boolVal(planned->has_shapes));
 }
 
 static void

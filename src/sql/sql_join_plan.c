@@ -230,7 +230,7 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 		.metric = makeInteger(form->metric),
 		.function = makeString(pstrdup(form->function)),
 		.excluded = makeInteger(form->excluded),
-		.has_lines = makeBoolean(form->has_lines),
+		.has_shapes = makeBoolean(form->has_shapes),
 		.table = form->table
 	};
 	scan->custom_private = geonn_lateral_private(path, outer, geonn_pack_fields(&planned));

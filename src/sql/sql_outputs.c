@@ -73,7 +73,7 @@ geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidates, PlanStat
 
 	outputs->candidates = candidates;
 	outputs->is_exact = candidates->references->kind == GEONN_POINT_NONE;
-	outputs->takes_formula = IsA(key, OpExpr) && !candidates->references->has_lines &&
+	outputs->takes_formula = IsA(key, OpExpr) && !candidates->references->has_shapes &&
 		strcmp(strVal(planned->function), FORMULA_FUNCTION) == 0;
 	outputs->is_left = outputs->takes_formula &&
 		equal(geonn_value_of_point(linitial(key->args)), linitial(expressions->observation));

@@ -39,7 +39,7 @@ typedef struct SqlPrivate
 	Integer    *metric;			/* enum geonn_metric */
 	String	   *function;		/* the name of the function that computes the distance */
 	Integer    *excluded;		/* how many references are expected not to meet the conditions */
-	Boolean    *has_lines;		/* the reference's point is lines (sql_lines.c) */
+	Boolean    *has_shapes;		/* the reference's point is lines or polygons (sql_shapes.c) */
 	List	   *table;			/* of SqlTablePlan: the table whose rows the references are (sql_table.c); NIL: none */
 } SqlPrivate;
 

@@ -42,7 +42,7 @@ void
 geonn_left_to_postgresql(SqlPart part, const char *name, const char *reason)
 {
 	const char *what = part == SQL_SUBQUERY ? psprintf("the nearest-neighbour subquery \"%s\"", name) :
-		"a join within a distance";
+		name != NULL ? psprintf("a join by %s", name) : "a join within a distance";
 	MemoryContext former;
 
 	ereport(DEBUG1, (errmsg_internal("geonn leaves %s to PostgreSQL: %s", what, reason)));

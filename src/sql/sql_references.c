@@ -4,8 +4,8 @@
  *
  * The node keeps the rows in memory, as its expressions need their columns.  The engine gets the points that it
  * takes.  A NULL or empty point has no distance; one whose coordinates are out of range has one for PostGIS alone, and
- * so has a line or polygon in a column whose type leaves open what its values are.
- * Likewise lines (sql_lines.c), of which the node keeps the values, not compressed.
+ * so has a line or polygon in a column whose type leaves open what its values are, unless the node takes shapes: then the
+ * engine gets those that it takes, whose values the node keeps, not compressed (sql_shapes.c).
  *
  * Where the rows need more memory than geonn.session_memory_limit, PostgreSQL's own plan answers each outer row
  * (sql_own_plan.c).  Where that has no index, the references' plan is executed again for each outer row, up to
@@ -23,7 +23,6 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "join/reference_memory.h"
-#include "sql/sql_lines.h"
 #include "sql/sql_references.h"
 
 /*
@@ -37,7 +36,7 @@
 
 void
 geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_own, const List *point,
-						   GeonnPointKind kind, bool has_lines)
+						   GeonnPointKind kind, bool has_shapes)
 {
 	TupleDesc	columns = ExecGetResultType(plan);
 
@@ -45,15 +44,16 @@ geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_
 	references->has_own = has_own;
 	references->columns = columns->natts;
 	references->kind = kind;
-	references->has_lines = has_lines;
+	references->has_shapes = has_shapes;
 	references->points = list_length(point);
 	for (int i = 0; i < references->points; i++)
 		references->point[i] = list_nth_int(point, i);
 	references->slot = ExecInitExtraTupleSlot(plan->state, columns, &TTSOpsMinimalTuple);
 }
 
-PointStatus
-geonn_sql_read_point(const SqlReferences *references, const NullableDatum *values, double *latitude, double *longitude)
+/* Read the point of a row of either side, as geonn_sql_read_outer_point() does; an empty one of WGS84 is POINT_NULL. */
+static PointStatus
+read_point(const SqlReferences *references, const NullableDatum *values, double *latitude, double *longitude)
 {
 	GeonnPointState state;
 	int32		detail;
@@ -80,7 +80,16 @@ geonn_sql_read_point(const SqlReferences *references, const NullableDatum *value
 	return geonn_point_status(*latitude, *longitude);
 }
 
-/* Has a value of PostGIS's another SRID than WGS84's? */
+PointStatus
+geonn_sql_read_outer_point(const SqlReferences *references, const NullableDatum *values, double *latitude, double *longitude)
+{
+	PointStatus status = read_point(references, values, latitude, longitude);
+
+	return status == POINT_NULL && !values[0].isnull && (references->foreign > 0 || references->rereads) &&
+		references->kind != GEONN_POINT_NONE ? POINT_NOT_FINITE : status;
+}
+
+/* Has a value of PostGIS's another SRID than the engine, or the plane, has? */
 static bool
 is_foreign(const SqlReferences *references, const NullableDatum *value)
 {
@@ -92,7 +101,8 @@ is_foreign(const SqlReferences *references, const NullableDatum *value)
 	if (value->isnull || references->kind == GEONN_POINT_NONE)
 		return false;
 	return !geonn_geometry_header(references->kind, (const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &srid,
-								  &dimensions, &position) || srid != GEONN_POINT_SRID;
+								  &dimensions, &position) ||
+		srid != (references->zones != NULL ? references->zones->srid : GEONN_POINT_SRID);
 }
 
 bool
@@ -124,12 +134,13 @@ geonn_sql_reference_point(void *state, uint64 number, PointRow *row)
 	row->id = UInt64GetDatum(index);
 	row->latitude = references->rows[index]->latitude;
 	row->longitude = references->rows[index]->longitude;
-	if (!references->has_lines)
+	if (references->shapes == 0)
 		return;
-	if (number > 0)
+	if (number > 0 && references->shape != NULL)
 		geonn_shape_close(references->shape);
-	row->shape = references->shape = geonn_shape_open(references->kind,
-													  references->rows[index]->values[references->point[0]], NULL, NULL);
+	references->shape = references->rows[index]->shape.arcs > 0 ?
+		geonn_shape_open(references->kind, references->rows[index]->values[references->point[0]], NULL, NULL) : NULL;
+	row->shape = references->shape;
 }
 
 Datum
@@ -205,9 +216,9 @@ geonn_sql_references_describe(const SqlReferences *references)
 		.base_type = INT8OID,
 		.attribute = 1
 	};
-	if (references->has_lines)
+	if (references->shapes > 0)
 	{
-		source->columns[COLUMN_SHAPE] = (PointColumn) {.name = "lines",.attribute = 2};
+		source->columns[COLUMN_SHAPE] = (PointColumn) {.name = "shape",.attribute = 2};
 		source->point_kind = references->kind;
 	}
 	return source;
@@ -226,6 +237,25 @@ bytes_of_copy(const SqlReferences *references, TupleTableSlot *row)
 		return 0;
 	value = slot_getattr(row, (AttrNumber) (references->point[0] + 1), &is_null);
 	return is_null || !VARATT_IS_EXTENDED(DatumGetPointer(value)) ? 0 : toast_raw_datum_size(value);
+}
+
+/*
+ * Read the point or shape of a reference.
+ */
+static void
+read_value(const SqlReferences *references, const NullableDatum *values, Reference *reference)
+{
+	MemoryContext former;
+
+	reference->shape = (ShapeTraits) {.is_measured = true};
+	reference->status = read_point(references, values, &reference->latitude, &reference->longitude);
+	if (!references->has_shapes || reference->status != POINT_NOT_FINITE)
+		return;
+	former = MemoryContextSwitchTo(references->reading);
+	reference->status = geonn_read_shape_value(references->kind, values[0].value, &reference->latitude,
+											   &reference->longitude, &reference->shape);
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(references->reading);
 }
 
 /*
@@ -268,25 +298,28 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 			reference->values[column] = geonn_sql_plain_point(references, reference->values[column]);
 		values[i] = (NullableDatum) {reference->values[column], reference->nulls[column]};
 	}
-	reference->is_measured = true;
-	reference->status = references->has_lines ?
-		geonn_read_lines(references->kind, &values[0], &reference->latitude, &reference->longitude, &reference->is_measured) :
-		geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
+	if (references->zones != NULL)
+		reference->status = geonn_zones_add(references->zones, references->count, &values[0]);
+	else
+		read_value(references, values, reference);
 	references->count++;
 	references->foreign += reference->status == POINT_NOT_FINITE && is_foreign(references, &values[0]);
-	return true;
+	return references->zones == NULL || geonn_zones_count(references->zones, memory);
 }
 
 void
 geonn_sql_references_number(SqlReferences *references)
 {
 	references->valid.count = references->invalid.count = 0;
-	references->unmeasured = 0;
+	references->shapes = references->areas = references->unmeasured = 0;
 	for (uint64 i = 0; i < references->count; i++)
 	{
 		PointStatus status = references->rows[i]->status;
+		const ShapeTraits *shape = &references->rows[i]->shape;
 
-		references->unmeasured += status == POINT_VALID && !references->rows[i]->is_measured;
+		references->shapes += status == POINT_VALID && shape->arcs > 0;
+		references->areas += status == POINT_VALID && shape->is_area;
+		references->unmeasured += status == POINT_VALID && !shape->is_measured;
 		if (status != POINT_NULL)
 			geonn_numbers_add(status == POINT_VALID ? &references->valid : &references->invalid, i, CurrentMemoryContext);
 	}
@@ -330,8 +363,11 @@ geonn_sql_references_read(SqlReferences *references)
 	uint64		room = 1024;
 
 	references->rereads = false;
+	references->reading = AllocSetContextCreate(context, "geonn shape", ALLOCSET_SMALL_SIZES);
 	references->rows = palloc(room * sizeof(Reference *));
 	forget_rows(references);
+	if (references->zones != NULL)
+		geonn_zones_begin(references->zones);
 	while (!references->rereads)
 	{
 		TupleTableSlot *slot = geonn_sql_references_next(references);
@@ -348,6 +384,8 @@ geonn_sql_references_read(SqlReferences *references)
 	}
 	ExecClearTuple(references->slot);
 	geonn_sql_references_number(references);
+	if (references->zones != NULL && !references->rereads)
+		geonn_zones_end(references->zones);
 	MemoryContextSwitchTo(former);
 	if (!references->rereads)
 		return;

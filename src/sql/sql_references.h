@@ -10,6 +10,8 @@
 #include "base/point_limits.h"
 #include "join/join.h"
 #include "points/geometry.h"
+#include "sql/sql_shapes.h"
+#include "sql/sql_zones.h"
 
 /* a reference that is kept, in one piece of memory with its values: a search's answers lie anywhere in memory */
 typedef struct Reference
@@ -17,7 +19,7 @@ typedef struct Reference
 	double		latitude;
 	double		longitude;
 	PointStatus status;
-	bool		is_measured;	/* not so: lines for which sql_lines.c knows no limit */
+	ShapeTraits shape;
 	double		sine;			/* of the latitude, where sql_outputs.c has needed them; the cosine is 0 before */
 	double		cosine;
 	bool	   *nulls;			/* [SqlReferences.columns] */
@@ -46,7 +48,8 @@ typedef struct SqlReferences
 	int			points;			/* 1, or 2 for latitude and longitude */
 	int			point[2];		/* the columns of the reference's point, from 0 on */
 	GeonnPointKind kind;		/* of the points of both sides */
-	bool		has_lines;		/* the references are lines (sql_lines.c), of which `point` is the column */
+	bool		has_shapes;		/* `point` may be lines or polygons (sql_shapes.c) */
+	Zones	   *zones;			/* has the references, which are polygons of a plane, in column `point`; NULL: they are not */
 	bool		has_own;		/* PostgreSQL's own plan answers where the rows do not fit (sql_own_plan.c) */
 	TupleTableSlot *slot;		/* for a row that is read */
 
@@ -55,16 +58,19 @@ typedef struct SqlReferences
 	Reference **rows;			/* [count] */
 	uint64		count;
 	Numbers		valid;			/* the references that the engine gets */
-	Numbers		invalid;		/* those whose coordinates are out of range, or that are no points, or lines that the engine
+	Numbers		invalid;		/* those whose coordinates are out of range, or that are no points, or shapes that the engine
 								 * does not get */
-	uint64		foreign;		/* how many have another SRID than WGS84's */
-	uint64		unmeasured;		/* how many of the valid ones are no measured lines (sql_lines.c) */
-	GeonnShapeReader *shape;	/* the last lines that the engine got */
+	uint64		foreign;		/* how many have another SRID than WGS84's, or than the first polygon's */
+	uint64		shapes;			/* how many of the valid ones are shapes, have polygons, and are not measured */
+	uint64		areas;
+	uint64		unmeasured;
+	GeonnShapeReader *shape;	/* the last shape that the engine got; NULL: it was a point */
+	MemoryContext reading;		/* for what reading a shape takes */
 } SqlReferences;
 
-/* Begin, with a plan that has begun; point and has_lines are as in SqlPrivate (sql_plan.h). */
+/* Begin, with a plan that has begun; point and has_shapes are as in SqlPrivate (sql_plan.h). */
 extern void geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_own, const List *point,
-									   GeonnPointKind kind, bool has_lines);
+									   GeonnPointKind kind, bool has_shapes);
 
 /*
  * Read all rows into the current memory context.  Beyond geonn.session_memory_limit, keep none, set rereads, and warn.
@@ -77,7 +83,7 @@ extern void geonn_sql_references_read(SqlReferences *references);
  */
 extern bool geonn_sql_references_suit_own(const SqlReferences *references);
 
-/* Set valid, invalid and unmeasured; called again where the order of the rows has changed. */
+/* Set what is counted of them; called again where the order of the rows has changed. */
 extern void geonn_sql_references_number(SqlReferences *references);
 
 /* Read all rows again: begin, and get the next one, or an empty slot. */
@@ -149,15 +155,16 @@ geonn_next_answer(Answers *answers, const SqlReferences *references, bool needs_
 	return true;
 }
 
-/* The references for the engine: a source of points or lines whose ids are their indexes among all. */
+/* The references for the engine: a source of points or shapes whose ids are their indexes among all. */
 extern PointSource *geonn_sql_references_describe(const SqlReferences *references);
 
 /*
- * Read a point of either side from its values, of which the references say the kind.  Returns the status; POINT_NULL also for an
- * empty one.  A value that geonn cannot read counts as out of range.
+ * Read the point of an outer row from its values, of which the references say the kind.  Returns the status.  An empty point is
+ * POINT_NULL, unless a reference may have another SRID: PostGIS's functions raise an error for the two.  A value that geonn
+ * cannot read, and such an empty one, count as out of range.
  */
-extern PointStatus geonn_sql_read_point(const SqlReferences *references, const NullableDatum *values,
-										double *latitude, double *longitude);
+extern PointStatus geonn_sql_read_outer_point(const SqlReferences *references, const NullableDatum *values,
+											  double *latitude, double *longitude);
 
 /*
  * The value of a point, such that PostGIS's functions use it as it is: they copy a value whose length takes one byte

@@ -13,9 +13,9 @@
 #include "base/compat.h"
 #include "common/protocol.h"
 #include "join/references.h"
-#include "sql/sql_lines.h"
 #include "sql/sql_own_plan.h"
 #include "sql/sql_rounds.h"
+#include "sql/sql_shapes.h"
 
 /* rows after the last rank have that rank, too */
 #define RANK_MAX ((UINT64CONST(1) << RANK_BITS) - 1)
@@ -27,7 +27,7 @@ geonn_sql_read_observation(const SqlJoin *join, ExprContext *expressions, double
 
 	for (int i = 0; i < join->references.points; i++)
 		values[i].value = ExecEvalExprSwitchContext(join->question.observation[i], expressions, &values[i].isnull);
-	return geonn_sql_read_point(&join->references, values, latitude, longitude);
+	return geonn_sql_read_outer_point(&join->references, values, latitude, longitude);
 }
 
 bool
@@ -122,8 +122,8 @@ greatest_in_doubt(const SqlJoin *join, double distance)
 {
 	if (geonn_sql_takes_first(join))
 		return -INFINITY;
-	if (join->references.has_lines)
-		return geonn_lines_in_doubt(distance, join->references.unmeasured == 0);
+	if (join->references.has_shapes)
+		return geonn_shapes_in_doubt(distance, join->references.unmeasured == 0, join->references.areas > 0);
 	return join->question.is_exact ? distance : Max(distance + MARGIN, SAME_PLACE);
 }
 
@@ -184,10 +184,12 @@ take_answer(SqlJoin *join, uint32 k, const Numbers *asked)
 		}
 		else if (answer.distance <= greatest_in_doubt(join, distance))
 			is_ordered = false;
+		else if (references->areas > 0 && references->invalid.count == 0)
+			candidates->group++;
 		distance = answer.distance;
 		if (distance > Min(bound, reach) || !geonn_candidates_add(candidates, answer.reference, distance))
 			continue;
-		if (!references->rows[answer.reference]->is_measured)
+		if (references->areas == 0 && !references->rows[answer.reference]->shape.is_measured)
 			is_ordered = false;
 		else if (++counted == needed)
 			bound = greatest_in_doubt(join, distance);

@@ -12,6 +12,12 @@
  * much faster to search.  So the search is for all references that may be within the distance, and the node tests the
  * clause only for those that may also not be.
  *
+ * Both sides may have lines and polygons, too; ST_Covers and ST_Intersects ask for those at the distance 0.  The distances
+ * of PostGIS's function to these have no bound of their errors: it skips arcs by circles around several of them, and
+ * takes a point for one inside, or not, by how many edges cross an arc from it to one outside, of which it may count one
+ * wrongly.  So geonn's distance decides, and the function only where this is within MARGIN_OF_SHAPES of the limit, or on
+ * the spheroid between the two ratios.
+ *
  * A semi or anti join without other clauses asks only whether some reference is within the distance.  So its search is
  * for the nearest one alone.  If that may be within the distance, but the function says no, another one may be: a
  * second search finds all that may be, for these outer rows together.
@@ -36,7 +42,10 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "utils/datum.h"
 #include "utils/float.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -47,6 +56,8 @@
 #include "sql/sql_own_plan.h"
 #include "sql/sql_references.h"
 #include "sql/sql_within.h"
+#include "sql/sql_within_form.h"
+#include "sql/sql_zones.h"
 
 /*
  * A line is as long on the spheroid as on the sphere, times a number between the least and the greatest of its radii
@@ -54,6 +65,9 @@
  */
 #define LEAST_RATIO 0.9944
 #define GREATEST_RATIO 1.0045
+
+/* metres: as MARGIN, where references may be lines or polygons */
+#define MARGIN_OF_SHAPES 1e-3
 
 /* which references the function is called for, of an outer row that the search did not decide */
 typedef enum ComparedWith
@@ -69,14 +83,20 @@ typedef struct WithinJoin
 	LateralNode lateral;		/* first field */
 	WithinExpressions planned;
 	SqlReferences references;
+	Zones		zones;			/* where references.zones has it: answers in place of the engine (sql_zones.c) */
 	bool		is_spheroid;
+	bool		shapes_ask;		/* outer rows may have lines and polygons */
+	bool		asks_cover;		/* the function is ST_Covers or ST_CoveredBy */
+	double		margin;			/* metres, on the sphere: farther from the distance, the search decides */
 	bool		is_comparison;	/* the clause compares a distance */
+	bool		is_strict;		/* and by < or > */
 	const char *function;		/* PostGIS's, that measures */
 	ExprState  *clause;			/* ST_DWithin, or a comparison of ST_Distance: decides whether a pair is within the distance */
 	ExprState  *observation;	/* its point of the outer row */
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
+	ExprState  *implied;		/* is tested before the function is called */
 	ExprState  *others;			/* the other clauses, where they may be tested before the clause, too */
 	bool		asks_whether;	/* one pair by which all clauses hold is enough for an outer row */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference for the call */
@@ -86,12 +106,15 @@ typedef struct WithinJoin
 	/* one execution */
 	GivenPoints given;			/* the references for the engine */
 	double		searched;		/* the radius of searches; NaN: nothing is within the distance; set if same_radius */
+	bool	   *matched;		/* [references.count] of a right join: the reference matches an outer row */
+	uint64		next_alone;		/* of a right join, after the last outer row: the next reference that may match none */
 	uint64		rechecked;		/* how many pairs of the search the function was called for */
 
 	/* a round */
 	bool		is_searched;	/* the round has a search */
 	bool		has_answers;	/* not all of its rows were taken */
 	Answers		answers;		/* those of its present search */
+	uint64		reference;		/* of the pair that was returned last, where references are kept */
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references; those before were answered */
@@ -100,6 +123,16 @@ typedef struct WithinJoin
 } WithinJoin;
 
 static const LateralSource within_source;
+static const LateralSource zones_source;
+
+/* Is the comparison one by < or >? */
+static bool
+excludes_equal(const OpExpr *comparison)
+{
+	Oid			function = get_opcode(comparison->opno);
+
+	return function == F_FLOAT8LT || function == F_FLOAT8GT;
+}
 
 static void
 begin_join(JoinNode *node, EState *estate, int flags)
@@ -111,21 +144,32 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	WithinExpressions *expressions = &join->planned;
 	WithinPrivate planned;
 	PlanState  *references;
+	bool		is_of_plane;
 
 	geonn_unpack_fields(scan->custom_exprs, expressions);
 	geonn_unpack_fields(geonn_lateral_begin_plan(lateral, estate, flags), &planned);
-	lateral->source = &within_source;
+	is_of_plane = intVal(planned.search) == WITHIN_PLANE;
+	lateral->source = is_of_plane ? &zones_source : &within_source;
 	references = geonn_lateral_begin_child(lateral, LATERAL_REFERENCES, estate, flags);
 	join->fallback.own = geonn_own_plan_begin(lateral, estate, flags);
 	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL, planned.point,
-							   GEONN_POINT_GEOGRAPHY, false);
+							   is_of_plane ? GEONN_POINT_GEOMETRY : GEONN_POINT_GEOGRAPHY,
+							   intVal(planned.search) == WITHIN_SHAPES);
+	if (is_of_plane)
+		join->references.zones = &join->zones;
+	node->has_no_search = is_of_plane;
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(planned.metric) == GEONN_METRIC_SPHEROID;
+	join->shapes_ask = boolVal(planned.shapes_ask);
+	join->margin = join->references.has_shapes || join->shapes_ask ? MARGIN_OF_SHAPES : MARGIN;
 	join->is_comparison = IsA(expressions->clause, OpExpr);
+	join->is_strict = join->is_comparison && excludes_equal((const OpExpr *) expressions->clause);
 	join->function = strVal(planned.function);
+	join->asks_cover = strcmp(join->function, "st_covers") == 0 || strcmp(join->function, "st_coveredby") == 0;
 	join->clause = ExecInitExpr((Expr *) expressions->clause, plan);
 	join->observation = ExecInitExpr((Expr *) expressions->observation, plan);
+	join->implied = ExecInitQual(expressions->implied, plan);
 	join->radius = ExecInitExpr((Expr *) expressions->radius, plan);
 	join->same_radius = !contain_var_clause(expressions->radius);
 	node->filter = expressions->clauses;
@@ -155,19 +199,65 @@ evaluate_radius(const WithinJoin *join)
 		return INFINITY;
 	if (is_null || !(radius >= 0))
 		return get_float8_nan();
-	return Max((radius + MARGIN) / (join->is_spheroid ? LEAST_RATIO : 1), SAME_PLACE);
+	return Max((radius + join->margin) / (join->is_spheroid ? LEAST_RATIO : 1), SAME_PLACE);
 }
 
 /*
- * Is a reference at this distance, on the sphere, within the distance for sure, where the search was within this
- * radius?
+ * May the function's rule for borders be another one than that of a distance?  ST_Covers is false at the vertices of a hole.
  */
 static bool
-is_sure(const WithinJoin *join, double searched, double distance)
+is_on_border(const WithinJoin *join, uint64 number, const Reference *reference)
 {
-	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - MARGIN;
+	const Round *round = join->lateral.round;
+	const struct varlena *shape = round->rows[number].shape;
 
-	return searched > SAME_PLACE && distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - MARGIN;
+	if (!join->asks_cover)
+		return false;
+	if (shape != NULL)
+		return geonn_is_on_border(PointerGetDatum(shape), reference->latitude, reference->longitude);
+	return geonn_is_on_border(reference->values[join->references.point[0]], round->latitudes[number],
+							  round->longitudes[number]);
+}
+
+/*
+ * Is the answer's reference within the distance for sure, where the search was within this radius?  A point is in a polygon,
+ * or on a line, whatever the function says, but for its border.
+ */
+static bool
+is_sure(const WithinJoin *join, double searched, uint64 number, const Answer *answer)
+{
+	const Reference *reference;
+	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - join->margin;
+
+	if (answer->distance == 0 && (!join->is_strict || radius > MARGIN))
+	{
+		reference = join->references.rows[answer->reference];
+		if (join->lateral.round->rows[number].shape != NULL || reference->shape.arcs > 0)
+			return !is_on_border(join, number, reference);
+	}
+	return searched > SAME_PLACE && answer->distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - join->margin;
+}
+
+/*
+ * Have the round keep an outer row's shape, if the engine takes it.
+ */
+static PointStatus
+read_outer_shape(const LateralNode *lateral, Round *round, uint64 number, Datum value)
+{
+	ShapeTraits shape;
+	MemoryContext former = MemoryContextSwitchTo(lateral->expressions->ecxt_per_tuple_memory);
+	PointStatus status;
+
+	value = PointerGetDatum(PG_DETOAST_DATUM(value));
+	status = geonn_read_shape_value(GEONN_POINT_GEOGRAPHY, value, &round->latitudes[number], &round->longitudes[number],
+									&shape);
+	if (status == POINT_VALID && shape.arcs > GEONN_BATCH_ROWS_MAX)
+		status = POINT_NOT_FINITE;
+	MemoryContextSwitchTo(round->memory);
+	if (status == POINT_VALID)
+		round->rows[number].shape = (const struct varlena *) DatumGetPointer(datumCopy(value, false, -1));
+	MemoryContextSwitchTo(former);
+	return status;
 }
 
 /*
@@ -187,7 +277,10 @@ read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 	if (!isnan(searched) && (join->references.rereads || join->references.count > 0))
 	{
 		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
-		status = geonn_sql_read_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
+		status = geonn_sql_read_outer_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
+		/* references of another SRID, or such that are read again, are compared by PostGIS's function alone */
+		if (status == POINT_NOT_FINITE && join->shapes_ask && join->references.foreign == 0 && !join->references.rereads)
+			status = read_outer_shape(lateral, round, number, point.value);
 	}
 	row->latitude_is_null = status != POINT_VALID;
 	row->longitude_is_null = status == POINT_NULL;
@@ -224,6 +317,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	result->references = geonn_sql_references_describe(&join->references);
 	result->given_references = &join->given;
 	result->given_radius = !join->same_radius;
+	result->given_shapes = join->shapes_ask;
 	result->invalid = GEONN_INVALID_COUNTED;
 	result->question = (GeonnQuestion) {
 		.device = geonn_device,
@@ -234,6 +328,100 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	};
 	geonn_call_describe(&result->label, InvalidOid, InvalidOid, join->function,
 						join->asks_nearest ? "the nearest" : "all");
+	*row_type = geonn_sql_references_row_type();
+	return result;
+}
+
+/*
+ * Implements LateralSource.read_point for polygons of a plane.  Coordinates of any SRID are no latitudes and longitudes for
+ * the counts of rows, so these count the point as NULL.  A row whose point is not looked up has NaN.
+ */
+static void
+read_point_of_plane(LateralNode *lateral, Round *round, uint64 number)
+{
+	const WithinJoin *join = (const WithinJoin *) lateral;
+	OuterRow   *row = &round->rows[number];
+	PointStatus status = POINT_NULL;
+	NullableDatum point;
+
+	/* PostgreSQL evaluates the point only if it has a reference */
+	if (join->references.rereads || join->references.count > 0)
+	{
+		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
+		status = geonn_zones_read_point(&join->zones, &point, &round->longitudes[number], &round->latitudes[number]);
+	}
+	if (status != POINT_VALID)
+		round->longitudes[number] = get_float8_nan();
+	row->latitude_is_null = true;
+	row->longitude_is_null = status == POINT_NULL;
+	row->limits = NULL;
+}
+
+/*
+ * Begin to note which references of a right join match an outer row: these must be kept.
+ */
+static void
+begin_matches(WithinJoin *join)
+{
+	if (join->references.rereads)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("geonn cannot keep the references of a right join"),
+				 errdetail("They need more memory than geonn.session_memory_limit, which is %d kB, leaves.",
+						   geonn_session_memory_limit),
+				 errhint("Raise geonn.session_memory_limit, or set geonn.enable_sql_joins to off for this statement.")));
+	join->matched = MemoryContextAllocExtended(CurrentMemoryContext, join->references.count + 1,
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	join->next_alone = 0;
+}
+
+/*
+ * Implements LateralSource.note_match.
+ */
+static void
+note_match(LateralNode *lateral)
+{
+	const WithinJoin *join = (const WithinJoin *) lateral;
+
+	join->matched[join->reference] = true;
+}
+
+/*
+ * Implements LateralSource.next_alone.
+ */
+static bool
+next_alone(LateralNode *lateral, Datum *values, bool *nulls)
+{
+	WithinJoin *join = (WithinJoin *) lateral;
+	const SqlReferences *references = &join->references;
+
+	while (join->next_alone < references->count)
+	{
+		uint64		number = join->next_alone++;
+
+		CHECK_FOR_INTERRUPTS();
+		if (join->matched[number])
+			continue;
+		geonn_copy_columns(values, nulls, references->rows[number]->values, references->rows[number]->nulls,
+						   references->columns);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Implements LateralSource.make_join for polygons of a plane: read them.
+ */
+static GeonnJoin *
+make_join_of_plane(LateralNode *lateral, TupleDesc *row_type)
+{
+	WithinJoin *join = (WithinJoin *) lateral;
+	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
+
+	geonn_sql_references_read(&join->references);
+	if (lateral->type == JOIN_RIGHT)
+		begin_matches(join);
+	result->invalid = GEONN_INVALID_COUNTED;
 	*row_type = geonn_sql_references_row_type();
 	return result;
 }
@@ -272,7 +460,7 @@ is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *null
 	memcpy(pair->tts_isnull + lateral->outer_columns, nulls, join->references.columns * sizeof(bool));
 	ExecStoreVirtualTuple(pair);
 	ResetExprContext(join->expressions);
-	is_null = !ExecQual(join->others, join->expressions);
+	is_null = !ExecQual(join->implied, join->expressions) || !ExecQual(join->others, join->expressions);
 	if (!is_null)
 		result = ExecEvalExprSwitchContext(join->clause, join->expressions, &is_null);
 	ExecClearTuple(pair);
@@ -300,21 +488,46 @@ set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bo
 }
 
 /*
+ * Call the function for an outer row and a reference that the search has found.
+ */
+static bool
+is_rechecked(WithinJoin *join, uint64 number, uint64 reference)
+{
+	const Reference *row = join->references.rows[reference];
+
+	join->rechecked++;
+	return is_within(join, number, row->values, row->nulls);
+}
+
+/*
+ * Set the values of such a pair.
+ */
+static void
+set_found_pair(WithinJoin *join, uint64 number, uint64 reference, Datum *values, bool *nulls)
+{
+	const Reference *row = join->references.rows[reference];
+
+	join->reference = reference;
+	if (join->asks_nearest)
+		set_pair(join, number, NULL, NULL, values, nulls);
+	else
+		set_pair(join, number, row->values, row->nulls, values, nulls);
+}
+
+/*
  * Is the answer's reference within the distance?
  */
 static bool
 is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 {
 	const Round *round = join->lateral.round;
-	const Reference *reference;
 
 	Assert(number < round->given.count);
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
-	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer->distance))
+	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius,
+				number, answer))
 		return true;
-	join->rechecked++;
-	reference = join->references.rows[answer->reference];
-	if (is_within(join, number, reference->values, reference->nulls))
+	if (is_rechecked(join, number, answer->reference))
 		return true;
 	if (join->asks_nearest && join->lateral.searches.second == NULL)
 		geonn_numbers_add(&join->undecided, number, round->memory);
@@ -336,17 +549,41 @@ next_answer(WithinJoin *join, Datum *values, bool *nulls)
 
 		if (number < join->next_row || !is_confirmed(join, &answer, number))
 			continue;
-		if (join->asks_nearest)
-			set_pair(join, number, NULL, NULL, values, nulls);
-		else
-		{
-			const Reference *reference = join->references.rows[answer.reference];
-
-			set_pair(join, number, reference->values, reference->nulls, values, nulls);
-		}
+		set_found_pair(join, number, answer.reference, values, nulls);
 		return true;
 	}
 	return false;
+}
+
+/*
+ * Find the next pair of a point of the round and a polygon that has it inside; false: none is left.
+ */
+static bool
+next_of_plane(WithinJoin *join, Datum *values, bool *nulls)
+{
+	const PlaneFound *found;
+	uint64		number;
+
+	while ((found = geonn_zones_next(&join->zones, join->lateral.round, join->asks_whether, join->asks_nearest,
+									 &number)) != NULL)
+	{
+		if (!found->is_sure && !is_rechecked(join, number, found->number))
+			continue;
+		set_found_pair(join, number, found->number, values, nulls);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Does the search, once it has begun, answer for this outer row?
+ */
+static bool
+is_searched_for(const WithinJoin *join, uint64 number)
+{
+	const Round *round = join->lateral.round;
+
+	return join->references.zones != NULL ? !isnan(round->longitudes[number]) : !round->rows[number].latitude_is_null;
 }
 
 /*
@@ -356,7 +593,7 @@ static ComparedWith
 comparison_of(const WithinJoin *join, uint64 number)
 {
 	const OuterRow *row = &join->lateral.round->rows[number];
-	bool		has_no_search = join->references.rereads || row->latitude_is_null ||
+	bool		has_no_search = join->references.rereads || !is_searched_for(join, number) ||
 		(!join->is_searched && join->references.valid.count > 0) || geonn_sql_references_suit_own(&join->references);
 
 	if (row->longitude_is_null || (row->is_matched && join->asks_whether))
@@ -382,7 +619,7 @@ try_search(WithinJoin *join)
 {
 	join->undecided = (Numbers) {0};
 	join->is_searched = join->has_answers = join->references.valid.count > 0 &&
-		geonn_try_search(&join->fallback, &join->lateral, begin_search);
+		(join->references.zones != NULL || geonn_try_search(&join->fallback, &join->lateral, begin_search));
 	return join->is_searched;
 }
 
@@ -457,6 +694,7 @@ next_compared_reference(WithinJoin *join, const Datum **values, const bool **nul
 		return false;
 	if (join->comparison == COMPARED_WITH_INVALID)
 		number = references->invalid.numbers[number];
+	join->reference = number;
 	*values = references->rows[number]->values;
 	*nulls = references->rows[number]->nulls;
 	return true;
@@ -495,12 +733,8 @@ static void
 undecided_point(void *state, uint64 number, PointRow *row)
 {
 	const WithinJoin *join = state;
-	const Round *round = join->lateral.round;
-	uint64		outer = join->undecided.numbers[number];
 
-	row->latitude = round->latitudes[outer];
-	row->longitude = round->longitudes[outer];
-	row->limits = round->rows[outer].limits;
+	geonn_round_point(join->lateral.round, join->undecided.numbers[number], row);
 }
 
 /*
@@ -534,7 +768,7 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 	{
 		while (join->has_answers)
 		{
-			if (next_answer(join, values, nulls))
+			if (join->references.zones != NULL ? next_of_plane(join, values, nulls) : next_answer(join, values, nulls))
 				return true;
 			join->has_answers = lateral->searches.second == NULL && join->undecided.count > 0;
 			if (join->has_answers && !geonn_try_search(&join->fallback, lateral, begin_second_search))
@@ -558,6 +792,7 @@ begin_round(LateralNode *lateral)
 	join->next_row = 0;
 	join->comparison = COMPARED_WITH_NONE;
 	join->is_searched = join->has_answers = false;
+	geonn_zones_begin_round(&join->zones);
 	if (!geonn_sql_references_suit_own(&join->references) && geonn_may_ask(&join->fallback))
 		(void) try_search(join);
 }
@@ -568,6 +803,15 @@ static const LateralSource within_source = {
 	.begin_round = begin_round,
 	.searches_again = true,
 	.next = next_pair
+};
+
+static const LateralSource zones_source = {
+	.make_join = make_join_of_plane,
+	.read_point = read_point_of_plane,
+	.begin_round = begin_round,
+	.next = next_pair,
+	.note_match = note_match,
+	.next_alone = next_alone
 };
 
 static void
@@ -589,6 +833,8 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	geonn_node_explain_expression(node, ancestors, explain, "Within", join->planned.clause);
 	if (!explain->analyze)
 		return;
+	if (join->references.zones != NULL)
+		ExplainPropertyUInteger("Pairs Decided", NULL, join->zones.decided, explain);
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);
 	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->fallback.rows, explain);
 }

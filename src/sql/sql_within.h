@@ -11,9 +11,10 @@
 /* the custom_exprs of the node's plan (plan_fields.h) */
 typedef struct WithinExpressions
 {
-	Node	   *clause;			/* says within which distance */
+	Node	   *clause;			/* says within which distance, or polygon */
 	Node	   *observation;	/* its point of the outer row */
-	Node	   *radius;			/* its distance */
+	Node	   *radius;			/* its distance; NULL: it asks for polygons of a plane */
+	List	   *implied;		/* clauses that hold for all pairs that are found without PostGIS's function */
 	List	   *clauses;		/* the other ones by which a pair of rows matches */
 } WithinExpressions;
 
@@ -21,6 +22,8 @@ typedef struct WithinExpressions
 typedef struct WithinPrivate
 {
 	List	   *point;			/* IntList of one: the reference's point, as a column of the references from 0 on */
+	Integer    *search;			/* WithinSearch */
+	Boolean    *shapes_ask;		/* the outer rows may have lines and polygons */
 	Integer    *metric;			/* enum geonn_metric */
 	String	   *function;		/* PostGIS's function that measures */
 	Boolean    *others_first;	/* the other clauses may be tested before it, too */

@@ -7,17 +7,29 @@
 
 #include "nodes/pathnodes.h"
 
+/* what finds the references of an outer row */
+typedef enum WithinSearch
+{
+	WITHIN_DISTANCE,			/* the engine, by the distance of points */
+	WITHIN_SHAPES,				/* the engine, by the distance of lines and polygons */
+	WITHIN_PLANE				/* this process, by the polygons of a plane */
+} WithinSearch;
+
 /* a join of outer rows with the references within a distance of their points */
 typedef struct WithinForm
 {
 	RestrictInfo *clause;		/* the clause that says within which distance */
-	const char *function;		/* PostGIS's, that measures */
+	const char *function;		/* PostGIS's, that decides */
+	WithinSearch search;
 	Node	   *observation;	/* the outer row's point */
-	Node	   *radius;			/* the distance, of outer columns and parameters */
+	Node	   *radius;			/* the distance, of outer columns and parameters; NULL: search is WITHIN_PLANE */
 	int			point;			/* the references' column with the point, from 0 on */
 	int			metric;			/* enum geonn_metric */
+	bool		are_shapes;		/* as far as is known, the references are lines and polygons */
+	bool		shapes_ask;		/* the outer rows may have lines and polygons in place of points */
 	Cost		call_cost;		/* of testing the clause, as the planner counts it */
 	bool		others_first;	/* the node may test the other clauses before this one, too */
+	List	   *implied;		/* other clauses (RestrictInfo) that hold for all pairs found without PostGIS */
 	Path	   *references;		/* returns the inner relation's columns, and the point if that is none of them */
 } WithinForm;
 

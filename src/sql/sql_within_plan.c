@@ -28,6 +28,18 @@
 #define COST_OF_CALL 1
 #define COST_OF_SPHERE_CALL 0.2
 
+/* of an arc of a line or polygon, in a call, and its bytes */
+#define COST_OF_ARC 0.125
+#define BYTES_AN_ARC 16
+
+/*
+ * For polygons of a plane: what begins a node, in these units; and in operators, what a point takes, and each byte of a polygon,
+ * to be read from a TOAST table and indexed
+ */
+#define COST_OF_PLANE 25
+#define OPERATORS_A_POINT 20
+#define OPERATORS_A_BYTE 1.5
+
 /*
  * Implements LateralForm.recognise.
  */
@@ -39,12 +51,12 @@ recognise(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses
 	if (!geonn_enable_sql_joins || inner->rtekind == RTE_FUNCTION || !bms_is_empty(inner->lateral_relids))
 		return false;
 	form = geonn_within_form(root, outer, inner, path->type, path->path.path.parent->relids, clauses);
-	if (form == NULL)
+	if (form == NULL || (path->type == JOIN_RIGHT && form->search != WITHIN_PLANE))
 		return false;
 	path->question = form;
 	path->question_columns = list_make1(form->clause->clause);
 	path->least_column = PG_INT16_MIN;
-	path->clause = form->clause;
+	path->answered = lcons(form->clause, list_copy(form->implied));
 	path->references = form->references;
 	return true;
 }
@@ -78,6 +90,53 @@ keep_own_path(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, LateralPa
 }
 
 /*
+ * How many arcs a row of the path has, as its width tells, if it has a line or polygon.
+ */
+static double
+arcs_of(const Path *path, bool has_shape)
+{
+	return has_shape ? Max(path->pathtarget->width / BYTES_AN_ARC, 1) : 1;
+}
+
+/*
+ * The costs of the node for polygons of a plane, before the first row, and of all rows.  A call takes far less than PostGIS
+ * says where its polygon stays the same, and as much where the polygon is read for each call, of which PostgreSQL counts
+ * nothing.  So what points take is scaled, and the polygons are counted as they are.
+ */
+static void
+set_cost_of_plane(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
+{
+	double		scale = Max(form->call_cost / COST_OF_CALL, 1);
+	Cost		reading = references->total_cost + cpu_operator_cost * references->rows *
+		(OPERATORS_A_REFERENCE + OPERATORS_A_BYTE * references->pathtarget->width);
+	Cost		rows = OPERATORS_A_POINT * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
+
+	custom->path.startup_cost = outer->startup_cost + reading + scale * COST_OF_PLANE;
+	custom->path.total_cost = outer->total_cost + reading + scale * (COST_OF_PLANE + rows);
+}
+
+/*
+ * The costs of the node that searches by a distance.
+ */
+static void
+set_cost_of_search(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
+{
+	double		arcs_of_reference = arcs_of(references, form->are_shapes);
+	double		arcs_of_row = arcs_of(outer, form->shapes_ask);
+	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
+		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows * arcs_of_reference;
+	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows * arcs_of_row +
+		cpu_tuple_cost * custom->path.rows;
+	bool		is_of_sphere = form->metric == GEONN_METRIC_SPHERE && IsA(form->clause->clause, OpExpr);
+	Cost		call = (is_of_sphere ? COST_OF_SPHERE_CALL : COST_OF_CALL) +
+		COST_OF_ARC * (arcs_of_reference + arcs_of_row - 2);
+	double		scale = Max(form->call_cost / call, 1);
+
+	custom->path.startup_cost = outer->startup_cost + scale * search;
+	custom->path.total_cost = outer->total_cost + scale * (search + rows);
+}
+
+/*
  * Implements LateralForm.set_cost: a search of each outer row, and its pairs.  PostGIS says that a
  * call costs far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many
  * times what it is as that of a call.
@@ -86,16 +145,12 @@ static void
 set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, CustomPath *custom)
 {
 	const WithinForm *form = path->question;
-	const Path *references = path->references;
 	const Path *outer = linitial(custom->custom_paths);
-	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
-		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows;
-	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
-	bool		is_of_sphere = form->metric == GEONN_METRIC_SPHERE && IsA(form->clause->clause, OpExpr);
-	double		scale = Max(form->call_cost / (is_of_sphere ? COST_OF_SPHERE_CALL : COST_OF_CALL), 1);
 
-	custom->path.startup_cost = outer->startup_cost + scale * search;
-	custom->path.total_cost = outer->total_cost + scale * (search + rows);
+	if (form->search == WITHIN_PLANE)
+		set_cost_of_plane(form, path->references, outer, custom);
+	else
+		set_cost_of_search(form, path->references, outer, custom);
 	if (custom->path.pathkeys != NIL)
 		custom->path.total_cost += cpu_operator_cost * custom->path.rows;
 }
@@ -103,7 +158,9 @@ set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, Custo
 static bool
 suits_workers(PlannerInfo *root, const LateralPath *path)
 {
-	return path->references->parallel_safe && is_parallel_safe(root, (Node *) path->clause->clause);
+	const WithinForm *form = path->question;
+
+	return path->references->parallel_safe && is_parallel_safe(root, (Node *) form->clause->clause);
 }
 
 /*
@@ -119,10 +176,13 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 		.clause = linitial(geonn_above_join(path, list_make1(form->clause->clause))),
 		.observation = form->observation,
 		.radius = form->radius,
+		.implied = geonn_above_join(path, get_actual_clauses(form->implied)),
 		.clauses = path->neighbours
 	};
 	WithinPrivate planned = {
 		.point = list_make1_int(form->point),
+		.search = makeInteger(form->search),
+		.shapes_ask = makeBoolean(form->shapes_ask),
 		.metric = makeInteger(form->metric),
 		.function = makeString(pstrdup(form->function)),
 		.others_first = makeBoolean(form->others_first)
@@ -142,6 +202,7 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 
 const LateralForm geonn_within_lateral_form = {
 	.node = &geonn_within_methods,
+	.takes_right = true,
 	.recognise = recognise,
 	.keep_own_path = keep_own_path,
 	.set_cost = set_cost,

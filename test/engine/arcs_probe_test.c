@@ -42,13 +42,6 @@ static __typeof__(arcs) rows[SIDES];
 static double distances[PARTS_MAX][PARTS_MAX];
 static int64_t excluded_of[PARTS_MAX][2];
 
-struct shape_pair
-{
-	double		distance;
-	int64_t		tag;
-	int			shape;
-};
-
 struct answers
 {
 	uint32_t	count[PARTS_MAX];
@@ -252,21 +245,6 @@ find_distances(void)
 
 /* ---- answers ---- */
 
-static bool by_tag;				/* the order of compare_pairs() */
-
-static int
-compare_pairs(const void *first, const void *second)
-{
-	const struct shape_pair *a = first;
-	const struct shape_pair *b = second;
-
-	if (a->distance != b->distance)
-		return a->distance < b->distance ? -1 : 1;
-	if (by_tag && a->tag != b->tag)
-		return a->tag < b->tag ? -1 : 1;
-	return a->shape - b->shape;
-}
-
 static bool
 is_candidate(int observation, int shape, uint32_t columns)
 {
@@ -299,7 +277,7 @@ answer_plainly(const struct client_question *question, uint32_t columns, struct 
 		for (int shape = 0; shape < sets[REFERRED].shapes; shape++)
 			if (distances[i][shape] <= question->max_distance && is_candidate(i, shape, columns))
 				pairs[found++] = (struct shape_pair) {distances[i][shape], sets[REFERRED].tag[shape], shape};
-		qsort(pairs, found, sizeof(*pairs), compare_pairs);
+		qsort(pairs, found, sizeof(*pairs), compare_shape_pairs);
 		count = question->k > 0 && question->k < found ? question->k : found;
 		while (question->ties && count > 0 && count < found && pairs[count].distance == pairs[count - 1].distance)
 			count++;
@@ -481,8 +459,8 @@ check(struct client *client, const struct client_question *question, uint32_t co
 	seen.miscounted += question->radii > 0 && !same;
 	if (!same)
 		printf("# k = %u, radii %u, ties %d, algorithm %d, max_distance %.17g, columns %u, by tag %d: wrong, %u pairs, found %zu\n",
-			   question->k, question->radii, question->ties, question->algorithm, question->max_distance, columns, by_tag,
-			   right.pairs, found.first[found.count]);
+			   question->k, question->radii, question->ties, question->algorithm, question->max_distance, columns,
+			   pairs_by_tag, right.pairs, found.first[found.count]);
 	client_free_answers(&found);
 }
 
@@ -612,14 +590,14 @@ test_set(const struct engine *engine, enum geonn_device_choice device, long numb
 
 	draw_sides((int) (number % SHAPE_KINDS));
 	find_distances();
-	by_tag = random_below(2);
+	pairs_by_tag = random_below(2);
 	references = points_of(REFERRED);
 	longest = longest_shape();
 	client_connect(&client, engine);
 	if (!client_create(&client, device, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC | columns) ||
 		!client_allocate(&client, 0, longest + (random_below(2) ? rows[OBSERVED].count : (uint32_t) random_below(8)),
 						 random_below(2) ? PAIRS_MAX : 4 + (uint32_t) random_below(20)) ||
-		!client_send_dataset(&client, &references, by_tag))
+		!client_send_dataset(&client, &references, pairs_by_tag))
 	{
 		seen.refused++;
 		client_close(&client);

@@ -188,4 +188,28 @@ make_dataset(uint32_t columns, bool by_tag, struct failure *failure)
 	return NULL;
 }
 
+/* an observation's distance to a shape of the set */
+struct shape_pair
+{
+	double		distance;
+	int64_t		tag;
+	int			shape;
+};
+
+static bool pairs_by_tag;		/* compare_shape_pairs(): equally far shapes are in the order of their tags */
+
+/* Compare two pairs of an observation, for qsort(): the nearer first, of equally far ones the one that the dataset has first. */
+static inline int
+compare_shape_pairs(const void *first, const void *second)
+{
+	const struct shape_pair *a = first;
+	const struct shape_pair *b = second;
+
+	if (a->distance != b->distance)
+		return a->distance < b->distance ? -1 : 1;
+	if (pairs_by_tag && a->tag != b->tag)
+		return a->tag < b->tag ? -1 : 1;
+	return a->shape - b->shape;
+}
+
 #endif							/* GEONN_TEST_ARCS_SETS_H */

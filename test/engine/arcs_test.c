@@ -43,13 +43,6 @@ static struct
 	double		distance[OBSERVATIONS][PARTS_MAX];	/* to each shape */
 }			observed;
 
-struct shape_pair
-{
-	double		distance;
-	int64_t		tag;
-	int			shape;
-};
-
 struct answers
 {
 	uint32_t	count[OBSERVATIONS];
@@ -94,21 +87,6 @@ draw_observations(void)
 	}
 }
 
-static bool by_tag;				/* the order of compare_pairs() */
-
-static int
-compare_pairs(const void *first, const void *second)
-{
-	const struct shape_pair *a = first;
-	const struct shape_pair *b = second;
-
-	if (a->distance != b->distance)
-		return a->distance < b->distance ? -1 : 1;
-	if (by_tag && a->tag != b->tag)
-		return a->tag < b->tag ? -1 : 1;
-	return a->shape - b->shape;
-}
-
 /* Whether a shape may be among the answers for an observation. */
 static bool
 is_candidate(int shape, int observation, uint32_t columns)
@@ -134,7 +112,7 @@ answer_plainly(const struct question *question, uint32_t columns, struct answers
 			if (observed.distance[i][shape] <= question->max_distance &&
 				is_candidate(shape, i, columns))
 				pairs[found++] = (struct shape_pair) {observed.distance[i][shape], set.tag[shape], shape};
-		qsort(pairs, found, sizeof(*pairs), compare_pairs);
+		qsort(pairs, found, sizeof(*pairs), compare_shape_pairs);
 		count = question->k > 0 && question->k < found ? question->k : found;
 		while (question->ties && count > 0 && count < found && pairs[count].distance == pairs[count - 1].distance)
 			count++;
@@ -455,11 +433,11 @@ test_sets(long sets)
 
 		if (!cpu_path_choose(paths[number % 3], &failure))
 			cpu_path_choose(NULL, &failure);
-		by_tag = random_below(2);
+		pairs_by_tag = random_below(2);
 		draw_set((int) (number % SHAPE_KINDS));
 		draw_observations();
 		make_arcs();
-		dataset = make_dataset(columns, by_tag, &failure);
+		dataset = make_dataset(columns, pairs_by_tag, &failure);
 		if (dataset == NULL)
 		{
 			printf("# set %ld: %s\n", number, failure.message);
@@ -481,7 +459,7 @@ test_sets(long sets)
 			}
 			wrong++;
 			printf("# set %ld, k = %u, ties %d, algorithm %d, max_distance %.17g, columns %u, room %u, by tag %d: wrong\n",
-				   number, question.k, question.ties, question.algorithm, question.max_distance, columns, room, by_tag);
+				   number, question.k, question.ties, question.algorithm, question.max_distance, columns, room, pairs_by_tag);
 		}
 		count = draw_count(columns);
 		count_plainly(&count, columns, &right);

@@ -231,6 +231,29 @@ test_areas(void)
 	report_failures("of a ring that lies in no hemisphere the smaller side is inside", failures);
 }
 
+/* Rings that lie in no hemisphere, and of which no smaller side can be told: around great circles, once and more often */
+static void
+test_sides_alike(long rounds)
+{
+	long		failures = 0;
+
+	for (long round = 0; round < rounds; round++)
+	{
+		struct point pole = random_place();
+		int			turns = 1 + random_below(3);
+		int			corners = 3 + random_below(6);
+		struct chain chain = {.count = 0};
+		struct geonn_vector vectors[2 * MOST_VERTICES];
+		bool		pole_is_inside;
+
+		for (int i = 0; i < turns * corners; i++)
+			add_vertex(&chain, place_from(pole, M_PI / 2, 2.0 * M_PI * i / corners));
+		add_vertex(&chain, chain.vertices[0]);
+		failures += geonn_ring_holds_pole(vectors, vectors_of(&chain, vectors), NULL, &pole_is_inside);
+	}
+	report_failures("a ring along a great circle has no smaller side, however often", failures);
+}
+
 static void
 test_middle(long count)
 {
@@ -261,6 +284,7 @@ main(int argc, char **argv)
 
 	test_borders();
 	test_areas();
+	test_sides_alike(sets);
 	test_middle(10 * sets);
 	test_partition(sets);
 	test_random_shapes(sets);

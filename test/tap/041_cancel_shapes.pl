@@ -21,8 +21,8 @@ $node->safe_psql(
 	ALTER TABLE shape ALTER g SET STORAGE EXTERNAL;
 	-- a ring that lies in no hemisphere, so that its smaller side takes longest to find, and the same as a line
 	INSERT INTO shape
-	SELECT name, ST_GeomFromWKB(decode(head || repeat(body, 4000000 / 40) || substr(body, 1, 32), 'hex'), 4326)
-	FROM (SELECT string_agg(encode(substr(ST_AsBinary(ST_Point(9 * i - 180, 20 + 40 * sin(i * pi() / 10))), 6), 'hex'), '' ORDER BY i)
+	SELECT name, ST_GeomFromWKB(decode(head || body || substr(body, 1, 32), 'hex'), 4326)
+	FROM (SELECT string_agg(repeat(encode(substr(ST_AsBinary(ST_Point(9 * i - 180, 20 + 40 * sin(i * pi() / 10))), 6), 'hex'), 4000000 / 40), '' ORDER BY i)
 	      FROM generate_series(0, 39) i) p (body),
 	     (VALUES ('ring', '01030000000100000001093d00'), ('line', '010200000001093d00')) s (name, head);
 	CREATE FUNCTION seconds_of(shape_name text) RETURNS float8 LANGUAGE plpgsql AS $$

@@ -27,11 +27,16 @@ my @expected = (
 	(map { [ "geography alone, $_, 20,000 rows", qr/^[\d.]+×$/ ] } 'LATERAL <->, id and distance', 'geonn_nearest'),
 	[ '(b) ORDER BY geonn_distance, 20,000 rows', qr/^[\d.]+×$/ ],
 	(map { [ "$_, one row by its key", qr/^[\d.]+×$/ ] } '(a) LIMIT 1', '(c)', '(e) JOIN'),
-	(map { [ "planning, $_", qr/^[\d.]+ µs$/ ] } 'a row by its key', 'a join of four tables', 'LATERAL by another order'),
+	(map { [ "planning, $_", qr/^[\d.]+ µs$/ ] } 'a row by its key', 'a join of four tables', 'LATERAL by another order', 'ST_Intersects of polygons'),
 	[ 'the nearest of 20,000 roads, 20,000 buildings', qr/^[\d.]+×$/ ],
 	[ 'the nearest other building, 20,000 buildings', qr/^[\d.]+×$/ ],
 	[ 'other buildings within 100 m, 40,000 buildings', qr/^[\d.]+ s$/ ],
-	[ 'the nearest of 2,000 flights, 20,000 rows', qr/^[\d.]+ ms$/ ]);
+	[ 'the nearest of 2,000 flights, 20,000 rows', qr/^[\d.]+ ms$/ ],
+	[ 'the first join of 40,000 references in 3857', qr/^[\d.]+×$/ ],
+	(map { [ qr/^$_ zones, 160,000 rows$/, qr/^[\d.]+×$/ ] } 'ST_Covers of geography, \d+', 'ST_Contains of geometry, \d+'),
+	[ qr/^counts by GROUP BY, \d+ zones$/, qr/^[\d.]+×$/ ],
+	(map { [ "$_, one row by its key", qr/^[\d.]+×$/ ] } 'ST_Contains', 'ST_Covers'),
+	[ 'ST_DWithin, 500 m, of 20,000 streets, 20,000 rows', qr/^[\d.]+×$/ ]);
 
 my $scratch = PostgreSQL::Test::Utils::tempdir_short();
 my $said = do

@@ -169,7 +169,7 @@ my @cases = (
 	[ 0, 'lines', 'o.geom <-> r.geom', 'its distance is in degrees of the plane' ],
 	[ 0, 'lines', 'ST_Distance(r.geom, o.geom)', 'its distance is in degrees of the plane' ],
 	[ 0, 'o r', 'o.geom <-> r.geom', 'its distance is in degrees of the plane' ],
-	[ 0, 'polygons', 'o.g <-> r.g', 'do not say that they are points' ],
+	[ 1, 'polygons', 'o.g <-> r.g' ],
 	[ 1, 'anything', 'o.g <-> r.g' ],
 	[ 0, 'areas', 'o.g <-> r.g', 'too long for points' ],
 	[ 0, 'lines', 'r.g <-> ST_MakeLine(o.geom, o.geom)::geography', 'do not say that they are points' ],

@@ -319,6 +319,43 @@ foreach my $table ('zone', 'open_zone')
 }
 $former->quit;
 
+# a role that may not transform has no rows of what others have transformed, but those of 4326
+query(q{CREATE TABLE degrees AS SELECT id, g::geometry FROM german; ALTER TABLE degrees ADD PRIMARY KEY (id); GRANT SELECT ON zone, open_zone, german, degrees TO reader;
+	REVOKE EXECUTE ON FUNCTION ST_Transform(geometry, integer) FROM PUBLIC});
+$node->safe_psql('postgres', 'VACUUM zone, open_zone, degrees');
+foreach my $table ('zone', 'open_zone', 'degrees')
+{
+	query("SELECT count(*) FROM " . joined($table)) foreach 1 .. 2;
+	query(sprintf($points, $table) . ';' . sprintf($points, $table) . ';' . sprintf($points, $table));
+	foreach my $call ('SELECT count(*) FROM ' . joined($table), sprintf($points, $table))
+	{
+		my $error = error_of("$call;$call;", 'reader');
+
+		is($error =~ /permission denied for function st_transform/ ? 'denied' : $error, $table eq 'degrees' ? '' : 'denied', "$table: whose rows a role has that may not transform");
+	}
+}
+query('GRANT EXECUTE ON FUNCTION ST_Transform(geometry, integer) TO PUBLIC');
+
+# a session that has joined columns of 70 SRIDs still has the definitions that it has begun with, and says so of the references that it keeps
+query(q{INSERT INTO spatial_ref_sys SELECT 991000 + i, auth_name, auth_srid, srtext, proj4text FROM spatial_ref_sys, generate_series(1, 70) i WHERE srid = 25832;
+	CREATE TABLE alone AS SELECT 1 AS id, 50::float8 AS lat, 9::float8 AS lon;
+	DO $$
+	BEGIN
+		FOR i IN 1 .. 70 LOOP
+			EXECUTE format('CREATE TABLE zone_%s AS SELECT i AS id, ST_SetSRID(ST_MakePoint(500000 + i * 100, 5500000), %s)::geometry(Point, %2$s) AS g FROM generate_series(1, 30) i',
+				i, 991000 + i);
+			EXECUTE format('ALTER TABLE zone_%s ADD PRIMARY KEY (id)', i);
+		END LOOP;
+	END $$});
+$node->safe_psql('postgres', 'VACUUM zone_1');
+$former = $node->background_psql('postgres', on_error_die => 1);
+$former->query(q{DO $$ BEGIN FOR i IN 1 .. 70 LOOP PERFORM geonn_nearest('alone', 'zone_' || i); END LOOP; END $$});
+query("UPDATE spatial_ref_sys s SET auth_name = o.auth_name, auth_srid = o.auth_srid, srtext = o.srtext, proj4text = o.proj4text FROM spatial_ref_sys o WHERE s.srid = 991001 AND o.srid = 25833");
+$former->query("SELECT geonn_nearest('alone', 'zone_1')") foreach 1 .. 2;
+$former->quit;
+is(query(q{SELECT count(*) FROM geonn_nearest('alone', 'zone_1') n JOIN zone_1 z ON z.id = n.ref_id WHERE distance = geonn_distance(50, 9, ST_Transform(g, 4326))}),
+	1, 'a new session finds no references of the first of 70 definitions');
+
 # ---- refreshes that read a few pages ----
 
 query(q{CREATE TABLE sparse (id integer PRIMARY KEY, g geometry, note text) WITH (fillfactor = 70);

@@ -3,7 +3,8 @@
 # from the angles between bearings, and of short lines PostGIS's ST_InterpolatePoint says the measure.  For random lines,
 # some closed, with repeated vertices, sharp bends or arcs up to almost half a great circle, several of them in one value,
 # polygons with holes, and collections.  Functions, plans, prepared statements, ids of text and batches of one row
-# give the same rows.
+# give the same rows.  Lines and polygons that ask have the arcs, sides and measures of their own place that is nearest, which is as far
+# as the nearest of all vertices of either shape is from an arc of the other one.
 #
 # The seed is in the names of the tests; GEONN_SNAPPING_SEED gives it again.
 #
@@ -434,4 +435,54 @@ is($node->safe_psql('postgres', qq{
 		count(*) FILTER (WHERE abs(a.ref_measure - b.ref_measure) > 1e-6 AND abs(a.ref_fraction + b.ref_fraction - 1) > 1e-6)
 	FROM answer a JOIN geonn_nearest('obs', 'turned', by => '{pair}', options => '{"ref_shape": "g"}', row_type => NULL::snapped) b USING (obs_id) JOIN shape s ON s.pair = obs_id
 	WHERE abs(a.ref_fraction + b.ref_fraction - 1) < 1e-9}), 't|0|0', "seed $seed: a line that is turned around");
+
+# ---- lines and polygons that ask ----
+
+my @asking;
+foreach my $i (0 .. 799)
+{
+	begin_case($seed, $i + 2 * $cases);
+	my ($case, $size) = ($cases[$i], min(40, $cases[$i]{size}) * 10**(0.3 - rand(2)));
+	my @part = chance(0.3) ? ('ring', ring($case->{point}, $size, 0.7)) : ('line', measured(walk($case->{point}, $size, between(2, 6))));
+
+	push(@asking, { kind => $part[0] eq 'ring' ? 'polygon' : 'line', parts => [ \@part ] });
+}
+$node->safe_psql('postgres', 'CREATE TABLE asking (id integer PRIMARY KEY, pair integer, g geometry);
+	INSERT INTO asking VALUES ' . join(",\n", map { "($_, $_, 'SRID=4326;" . as_text($asking[$_]) . "')" } 0 .. $#asking));
+
+# What is wrong with an answer for a shape that asks; '' if nothing is.  @$near is the place of that shape.
+sub problem_of_asking
+{
+	my ($asking, $case, $near, $answer) = @_;
+	my $distance = $answer->{distance};
+	my ($of_asking, $of_case) = map { my ($from, $to) = @$_;
+		min(map { my ($kind, @vertices) = @$_; map { map { $_->{distance} } arcs_of({ parts => $to->{parts}, point => $_ }) } @vertices } @{ $from->{parts} }) }
+	  [ $asking, $case ], [ $case, $asking ];
+	my $least = min($of_asking, $of_case);
+
+	return "the distance $distance instead of $least" if $distance > 0 ? abs($least - $distance) > 1e-6 + 1e-13 * $radius : 0;
+	return "side $answer->{side} where the shapes meet" if $distance == 0 && $answer->{side} !~ /^(on)?$/;
+	my %placed = (%$case, point => $near);
+	my $problem = problem(\%placed, $answer);
+	$answer->{how} = $distance > 0 ? ($of_asking < $of_case ? 'a vertex asks, ' : 'an arc asks, ') . $placed{how} : 'meeting';
+	return $problem;
+}
+
+my (%wrong, %how);
+foreach (split(/\n/, $node->safe_psql('postgres', q{SELECT * FROM geonn_nearest('asking', 'shape', by => '{pair}', options => '{"obs_shape": "g", "ref_shape": "g"}',
+	row_type => NULL::record) AS n (obs_id integer, obs_near_lat float8, obs_near_lon float8, distance float8, ref_segment integer, ref_side text, ref_measure float8)})))
+{
+	my ($id, $lat, $lon, %answer);
+
+	($id, $lat, $lon, @answer{qw(distance segment side measure)}) = split(/\|/, $_, -1);
+	my $problem = problem_of_asking($asking[$id], $cases[$id], [ $lat, $lon ], \%answer);
+	$wrong{$id} = $problem if $problem ne '';
+	$how{ $answer{how} // 'wrong' }++;
+}
+note(join('; ', map { "$_: $how{$_}" } sort keys %how));
+is(sum(values %how), scalar(@asking), "seed $seed: each shape that asks has its shape");
+is(join("\n", map { "$_: $wrong{$_}, " . as_text($asking[$_]) . " of $texts[$_]" } (sort { $a <=> $b } keys %wrong)[ 0 .. min(4, keys(%wrong) - 1) ]),
+	'', "seed $seed: arcs, sides and measures of shapes that ask are those of other formulas");
+cmp_ok(min(map { $how{$_} // 0 } 'a vertex asks, between left', 'a vertex asks, between right', 'an arc asks, begin left', 'an arc asks, begin right', 'meeting'),
+	'>', 5, "seed $seed: vertices and arcs that ask lie on both sides, and some shapes meet");
 done_testing();

@@ -1,6 +1,6 @@
 /*
- * sql_lines.c
- *		Lines as the references of PostGIS's operator <->: how far its distances are from geonn's.
+ * sql_shapes.c
+ *		Lines and polygons as references: reading them, and how far the distances of PostGIS's operator <-> are from geonn's.
  *
  * The node asks PostGIS's function only for the lines that can be among the nearest by it.  So it needs to know by how
  * much t, the distance of geonn_distance(), differs from f, that of a<->b.  t is within 9 nm of the truth (arc.h).
@@ -43,10 +43,13 @@
  * Of 2.9 million random arcs, from a micrometre to 4,000 km long, and points mostly beside and beyond their ends, the
  * greatest |f - t| was 0.29 times that limit, 0.18 m (PostGIS 3.3).  Of 200,000 over a pole it was 0.08 m.
  *
+ * All of this holds for the sides of polygons, too.  But whether a point is inside is decided by how many edges cross an arc
+ * from it to one outside, and an edge that ends within 1e-12 radians of that arc may be counted wrongly.  Then a polygon
+ * far away has the distance 0, or one around the point that of its sides.  So where references are polygons, the order of geonn's
+ * distances is that of the rows, and <-> decides among those alone that are as near to each other as lines would have to be.
+ *
  * None of this holds for ST_Distance and ST_DWithin, which skip arcs by circles around several of them, whose places and
- * radii have no bound of their errors; and not for polygons: whether a point is inside is decided by how many edges cross
- * an arc from it to one outside, and an edge that ends within 1e-12 radians of that arc may be counted wrongly.  Then a
- * polygon far away has the distance 0.
+ * radii have no bound of their errors.
  */
 #include "postgres.h"
 
@@ -56,7 +59,8 @@
 
 #include "base/compat.h"
 #include "common/geodesy.h"
-#include "sql/sql_lines.h"
+#include "points/row_values.h"
+#include "sql/sql_shapes.h"
 
 /* degrees; and the sine of LATITUDE_MAX, rounded down */
 #define LATITUDE_MAX 85.0
@@ -87,6 +91,17 @@ typedef struct Vertex
 	double		latitude;
 	double		longitude;
 } Vertex;
+
+/* what is found out about a value */
+typedef struct Looking
+{
+	GeonnPointKind kind;
+	Datum		value;
+	double	   *latitude;
+	double	   *longitude;
+	ShapeTraits *traits;
+	PointStatus status;
+} Looking;
 
 /*
  * Do all places of an arc keep to latitudes below LATITUDE_MAX?  They do if the arc's great circle does, or if its ends do by
@@ -127,73 +142,114 @@ take_arc(Vertex start, Vertex end, bool *is_measured)
 }
 
 /*
- * Look at all arcs, as above.  Sets the number of parts.
+ * Look at a line or ring.
  */
-static bool
-take_arcs(GeonnShapeReader *reader, bool *is_measured, uint32 *parts)
+static void
+take_chain(const GeonnVertices *vertices, Looking *looking)
 {
-	GeonnPart	part;
+	Vertex		start;
+	Vertex		end;
 
-	*is_measured = true;
-	for (*parts = 0; geonn_shape_next_vertices(reader, &part); ++*parts)
+	geonn_vertex(vertices, 0, &start.latitude, &start.longitude);
+	for (uint32 i = 1; i < vertices->count; i++)
+	{
+		if (i % 65536 == 65535)
+			CHECK_FOR_INTERRUPTS();
+		geonn_vertex(vertices, i, &end.latitude, &end.longitude);
+		if (!take_arc(start, end, &looking->traits->is_measured))
+			looking->status = POINT_NOT_FINITE;
+		start = end;
+	}
+}
+
+/*
+ * How many points, lines or polygons a value has that was surveyed, of which some may be empty; more than it could have: it is
+ * a collection.
+ */
+static uint32
+count_members(GeonnPointKind kind, Datum value)
+{
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(DatumGetPointer(value));
+	uint32		type;
+	uint32		number;
+	int32		srid;
+	int			dimensions;
+	size_t		position;
+
+	(void) geonn_geometry_header(kind, bytes, VARSIZE_ANY_EXHDR(DatumGetPointer(value)), &srid, &dimensions, &position);
+	memcpy(&type, bytes + position, sizeof(type));
+	memcpy(&number, bytes + position + sizeof(type), sizeof(number));
+	if (type == GEONN_SHAPE_COLLECTION)
+		return PG_UINT32_MAX;
+	return type <= GEONN_SHAPE_POLYGON ? 1 : number;
+}
+
+/*
+ * Look at a value.  Raises an error if the engine does not take it.
+ */
+static void
+look(void *state)
+{
+	Looking    *looking = state;
+	GeonnShapeReader *reader = geonn_shape_open(looking->kind, looking->value, NULL, NULL);
+	GeonnPart	part;
+	uint32		members = 0;
+
+	looking->status = POINT_NULL;
+	if (geonn_shape_survey(reader, looking->latitude, looking->longitude))
+		looking->status = geonn_point_status(*looking->latitude, *looking->longitude);
+	looking->traits->arcs = (uint32) geonn_shape_arcs(reader);
+	while (looking->status == POINT_VALID && geonn_shape_next_checked(reader, &part))
+	{
+		looking->traits->is_area |= part.kind == GEONN_PART_RING;
+		members += part.kind != GEONN_PART_RING || part.is_last_ring;
+		take_chain(&part.vertices, looking);
+	}
+	if (looking->status == POINT_VALID && members < count_members(looking->kind, looking->value))
+		looking->status = POINT_NOT_FINITE;
+	geonn_shape_close(reader);
+}
+
+PointStatus
+geonn_read_shape_value(GeonnPointKind kind, Datum value, double *latitude, double *longitude, ShapeTraits *traits)
+{
+	Looking		looking = {
+		.kind = kind,
+		.value = value,
+		.latitude = latitude,
+		.longitude = longitude,
+		.traits = traits
+	};
+
+	*traits = (ShapeTraits) {.is_measured = true};
+	return geonn_refusal_of(look, &looking) == NULL ? looking.status : POINT_NOT_FINITE;
+}
+
+bool
+geonn_is_on_border(Datum value, double latitude, double longitude)
+{
+	GeonnShapeReader *reader = geonn_shape_open(GEONN_POINT_GEOGRAPHY, value, NULL, NULL);
+	GeonnPart	part;
+	bool		is_on = false;
+
+	while (!is_on && geonn_shape_next_vertices(reader, &part))
 	{
 		Vertex		start;
 		Vertex		end;
 
 		geonn_vertex(&part.vertices, 0, &start.latitude, &start.longitude);
-		for (uint32 i = 1; i < part.vertices.count; i++)
+		for (uint32 i = 0; i < part.vertices.count && !is_on; i++)
 		{
 			if (i % 65536 == 65535)
 				CHECK_FOR_INTERRUPTS();
 			geonn_vertex(&part.vertices, i, &end.latitude, &end.longitude);
-			if (!take_arc(start, end, is_measured))
-				return false;
+			is_on = end.longitude == longitude && (end.latitude == latitude || (start.longitude == longitude &&
+				(start.latitude < latitude) != (end.latitude < latitude)));
 			start = end;
 		}
 	}
-	return true;
-}
-
-/*
- * How many parts the value has, of which some may be empty.
- */
-static uint32
-count_parts(const uint8 *bytes)
-{
-	uint32		type;
-	uint32		number;
-
-	memcpy(&type, bytes, sizeof(type));
-	memcpy(&number, bytes + sizeof(type), sizeof(number));
-	return type == GEONN_SHAPE_LINESTRING ? 1 : number;
-}
-
-PointStatus
-geonn_read_lines(GeonnPointKind kind, const NullableDatum *value, double *latitude, double *longitude,
-				 bool *is_measured)
-{
-	struct varlena *lines = (struct varlena *) DatumGetPointer(value->value);
-	const uint8 *bytes;
-	GeonnShapeReader *reader;
-	PointStatus status = POINT_NULL;
-	int32		srid;
-	int			dimensions;
-	size_t		position;
-	uint32		parts;
-
-	if (value->isnull)
-		return POINT_NULL;
-	bytes = (const uint8 *) VARDATA_ANY(lines);
-	if (!geonn_geometry_header(kind, bytes, VARSIZE_ANY_EXHDR(lines), &srid, &dimensions, &position) ||
-		srid != GEONN_POINT_SRID)
-		return POINT_NOT_FINITE;
-	reader = geonn_shape_open(kind, value->value, NULL, NULL);
-	if (geonn_shape_survey(reader, latitude, longitude))
-		status = geonn_point_status(*latitude, *longitude);
-	if (status == POINT_VALID && (!take_arcs(reader, is_measured, &parts) || parts < count_parts(bytes + position)))
-		status = POINT_NOT_FINITE;
 	geonn_shape_close(reader);
-	return status;
+	return is_on;
 }
 
 /*
@@ -206,11 +262,11 @@ limit_of_difference(double distance)
 }
 
 double
-geonn_lines_in_doubt(double distance, bool are_measured)
+geonn_shapes_in_doubt(double distance, bool are_measured, bool have_areas)
 {
 	double		limit = limit_of_difference(distance);
 
 	Assert(distance >= 0 && limit > 0);
 	/* the limit does not grow with the distance, so this one also serves for all farther lines */
-	return distance > FARTHEST ? INFINITY : distance + limit + (are_measured ? limit : LIMIT_ANY);
+	return distance > FARTHEST && !have_areas ? INFINITY : distance + limit + (are_measured ? limit : LIMIT_ANY);
 }

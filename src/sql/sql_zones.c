@@ -1,0 +1,199 @@
+/*
+ * sql_zones.c
+ *		Joins of points with the polygons of a plane that have them inside, in PostGIS's words.
+ *
+ *	FROM p [LEFT] JOIN z ON ST_Contains(z.g, p.g) AND ...
+ *
+ * asks for the polygons that have a point inside, by the coordinates as they are, whatever the SRID.  So do ST_Within, ST_Covers,
+ * ST_CoveredBy and ST_Intersects, which differ for points on the boundary alone.  The node of sql_within.c keeps the polygons in
+ * an index (zones/plane.h), in each process, and finds those of one point after the other: that takes less time than
+ * telling the engine of a point.
+ *
+ * PostGIS decides.  The index computes as it does, and knows where rounding may make a difference: there the node calls
+ * the function, by the clause as it is written.  So it does for each pair with a value that the index does not take: a
+ * coordinate that is not finite, or a ring that is not closed.
+ *
+ * Before it computes, PostGIS's function compares boxes, rounded outwards to float4, as && does.  So && of both is true for
+ * each pair that the index is sure of, and is tested only where the function is asked: it may be false for coordinates that
+ * are not finite, and keep the function from an error for two SRIDs.  Operators ~ and @ are false for some points that
+ * ST_Intersects takes to be on the boundary.
+ *
+ * A column whose type names no SRID can have values of any, and PostGIS fails for a pair of two SRIDs.  The index has the
+ * polygons of the first one's SRID; pairs of other values are PostGIS's.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "base/compat.h"
+#include "sql/sql_distance.h"
+#include "sql/sql_zones.h"
+
+/* ---- the planner ---- */
+
+/*
+ * The modifier of a value of geometry, through domains.  False: the value is of another type.
+ */
+static bool
+read_typmod(Node *value, int32 *typmod)
+{
+	*typmod = exprTypmod(value);
+	return geonn_point_kind(getBaseTypeAndTypmod(exprType(value), typmod)) == GEONN_POINT_GEOMETRY;
+}
+
+bool
+geonn_is_of_polygons(Node *value)
+{
+	int32		typmod;
+
+	return read_typmod(value, &typmod) && geonn_typmod_is_polygons(typmod);
+}
+
+const char *
+geonn_zones_problem(Node *point, Node *zone)
+{
+	int32		typmod_of_point;
+	int32		typmod_of_zone;
+
+	if (!read_typmod(point, &typmod_of_point) || !geonn_point_typmod_is_point(typmod_of_point))
+		return "the type of its points does not say that they are points, as geometry(Point,4326) does";
+	if (!read_typmod(zone, &typmod_of_zone) || !geonn_typmod_is_polygons(typmod_of_zone))
+		return "the type of its polygons does not say that they are polygons, as geometry(MultiPolygon,4326) does";
+	return geonn_typmod_srid(typmod_of_point) != geonn_typmod_srid(typmod_of_zone) ?
+		"the types of its points and polygons name different SRIDs" : NULL;
+}
+
+bool
+geonn_zones_imply(const Node *clause, const Node *point, const Node *zone)
+{
+	const OpExpr *comparison = (const OpExpr *) clause;
+	const char *name;
+	bool		is_of_point;	/* the point is on the left */
+
+	if (!IsA(clause, OpExpr) || list_length(comparison->args) != 2)
+		return false;
+	is_of_point = equal(linitial(comparison->args), point);
+	if (!equal(linitial(comparison->args), is_of_point ? point : zone) ||
+		!equal(lsecond(comparison->args), is_of_point ? zone : point))
+		return false;
+	name = get_func_name(get_opcode(comparison->opno));
+	return name != NULL && strcmp(name, "geometry_overlaps") == 0 &&
+		geonn_is_of_extension(get_opcode(comparison->opno), "postgis");
+}
+
+/* ---- polygons ---- */
+
+void
+geonn_zones_begin(Zones *zones)
+{
+	zones->plane = geonn_plane_create();
+	zones->has_srid = false;
+	zones->counted = 0;
+}
+
+PointStatus
+geonn_zones_add(Zones *zones, uint64 number, const NullableDatum *value)
+{
+	int32		srid;
+
+	if (value->isnull)
+		return POINT_NULL;
+	srid = geonn_value_srid(value->value);
+	if (!zones->has_srid)
+		zones->srid = srid;
+	zones->has_srid = true;
+	return srid == zones->srid && geonn_plane_add(zones->plane, number, value->value) ? POINT_VALID : POINT_NOT_FINITE;
+}
+
+bool
+geonn_zones_count(Zones *zones, ReferenceMemory *memory)
+{
+	Size		bytes = geonn_plane_bytes(zones->plane);
+
+	if (bytes <= zones->counted)
+		return true;
+	if (!geonn_reference_memory_has_room(bytes - zones->counted))
+		return false;
+	geonn_reference_memory_add_bytes(memory, bytes - zones->counted, "polygons");
+	zones->counted = bytes;
+	return true;
+}
+
+void
+geonn_zones_end(Zones *zones)
+{
+	geonn_plane_build(zones->plane);
+}
+
+/* ---- points ---- */
+
+PointStatus
+geonn_zones_read_point(const Zones *zones, const NullableDatum *value, double *x, double *y)
+{
+	GeonnPointState state;
+	int32		srid;
+
+	if (value->isnull)
+		return POINT_NULL;
+	state = geonn_point_decode(GEONN_POINT_GEOMETRY, value->value, y, x, &srid);
+	if (state == GEONN_POINT_OK)
+		srid = GEONN_POINT_SRID;
+	if (state == GEONN_POINT_EMPTY && srid == zones->srid)
+		return POINT_NULL;
+	if ((state != GEONN_POINT_OK && state != GEONN_POINT_WRONG_SRID) || srid != zones->srid || !isfinite(*x) || !isfinite(*y))
+		return POINT_NOT_FINITE;
+	return POINT_VALID;
+}
+
+void
+geonn_zones_begin_round(Zones *zones)
+{
+	zones->next_row = 0;
+	zones->left = 0;
+}
+
+/*
+ * Look up the point of the next row; false: none is left.
+ */
+static bool
+look_up(Zones *zones, const Round *round, bool one_will_do)
+{
+	uint64		number = zones->next_row;
+
+	if (number >= round->given.count)
+		return false;
+	zones->next_row++;
+	if (number % 1024 == 0)
+		CHECK_FOR_INTERRUPTS();
+	if (isnan(round->longitudes[number]))
+		return true;
+	zones->left = geonn_plane_find(zones->plane, round->longitudes[number], round->latitudes[number], &zones->found);
+	for (uint32 i = 0; one_will_do && i < zones->left; i++)
+	{
+		if (!zones->found[i].is_sure)
+			continue;
+		zones->found += i;
+		zones->left = 1;
+	}
+	return true;
+}
+
+const PlaneFound *
+geonn_zones_next(Zones *zones, const Round *round, bool asks_whether, bool one_will_do, uint64 *number)
+{
+	if (zones->left > 0 && asks_whether && round->rows[zones->next_row - 1].is_matched)
+		zones->left = 0;
+	while (zones->left == 0)
+	{
+		if (!look_up(zones, round, one_will_do))
+			return NULL;
+	}
+	*number = zones->next_row - 1;
+	zones->left--;
+	zones->decided += zones->found->is_sure;
+	return zones->found++;
+}

@@ -1,0 +1,372 @@
+
+# Joins of points with polygons of a plane, by PostGIS's ST_Contains, ST_Within, ST_Covers, ST_CoveredBy and ST_Intersects of
+# geometry: which have geonn's node, and that their rows, errors and privileges are those without it.
+#
+# needs: postgis
+# rooms: sql zones
+# short form: 150 of 20000 statements
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $node = new_server('sql_zones', preload => 1, conf => "statement_timeout = '120s'\njit = off\nmax_parallel_workers_per_gather = 0");
+my $seed = $ENV{GEONN_SEED} // int(rand(1_000_000));
+my $statements = $ENV{GEONN_LONG} ? 20000 : 150;
+
+note("seed $seed, $statements random statements");
+srand($seed);
+
+# ---- hard data: the plane of an SRID whose coordinates are metres, and of SRID 0 ----
+
+# Borders that zones share run through half of the points: in a grid of tenths, which float8 does not have, and through points one unit
+# in the last place beside.
+$node->safe_psql('postgres', q{
+	SET client_min_messages = error;
+	CREATE EXTENSION postgis;
+	CREATE TABLE corner AS SELECT i * 0.1 AS v FROM generate_series(0, 12) i;
+	CREATE TABLE p (id serial, kind integer, g geometry(Point, 25832));
+	CREATE TABLE z (id serial, kind integer, g geometry(Polygon, 25832), many geometry(MultiPolygon, 25832));
+
+	-- on vertices, in the middle of edges, and one unit beside each
+	INSERT INTO p (g) SELECT ST_SetSRID(ST_MakePoint(x, y), 25832)
+		FROM (SELECT a.v AS x, b.v AS y FROM corner a, corner b UNION ALL SELECT a.v + 0.05, b.v FROM corner a, corner b) s;
+	INSERT INTO p (g) SELECT ST_SetSRID(ST_MakePoint(x * (1 + dx * 2.3e-16), y * (1 + dy * 2.3e-16)), 25832)
+		FROM (SELECT ST_X(g) AS x, ST_Y(g) AS y FROM p WHERE id % 3 = 0) s, (VALUES (1, 0), (0, -1), (-1, 1)) d (dx, dy);
+	INSERT INTO p (g) VALUES (NULL), ('SRID=25832;POINT EMPTY'), (ST_SetSRID(ST_MakePoint('NaN', 0.5), 25832)),
+		(ST_SetSRID(ST_MakePoint(0.5, 'Infinity'), 25832)), (ST_SetSRID(ST_MakePoint(1e300, 1e300), 25832)), (ST_SetSRID(ST_MakePoint(-0.0, 0.3), 25832));
+	UPDATE p SET kind = id % 7;
+
+	-- no point is beside an edge shorter than 1e-12: for some of these ST_Contains is false when it is called first, and then true
+	-- a grid, triangles of it, zones with a hole that touches the shell, rings that cross themselves, spikes
+	INSERT INTO z (g) SELECT ST_MakeEnvelope(a.v, b.v, a.v + 0.1, b.v + 0.1, 25832) FROM corner a, corner b;
+	INSERT INTO z (g) SELECT ST_SetSRID(ST_MakePolygon(ST_MakeLine(ARRAY[ST_MakePoint(v, 0), ST_MakePoint(v + 0.7, 0.3), ST_MakePoint(0.1, v), ST_MakePoint(v, 0)])), 25832) FROM corner;
+	INSERT INTO z (g) VALUES
+		('SRID=25832;POLYGON((0 0, 1 0, 1 1, 0 1, 0 0), (0 0, 0.5 0.2, 0.2 0.5, 0 0), (0.6 0.6, 0.8 0.6, 0.8 0.8, 0.6 0.8, 0.6 0.6))'),
+		('SRID=25832;POLYGON((0 0, 1 1, 1 0, 0 1, 0 0))'),
+		('SRID=25832;POLYGON((0 0, 1 0, 1 1, 0 1, 0 0, 1 0, 1 1, 0 1, 0 0))'),
+		('SRID=25832;POLYGON((0 0, 1 0, 1 0.5, 3 0.5, 1 0.5, 1 1, 0 1, 0 0))'),
+		('SRID=25832;POLYGON((0 0, 1 0, 1 0, 1 1, 1 1, 0.5 1, 0 1, 0 0, 0 0))'),
+		('SRID=25832;POLYGON((0 0, 1e-13 0, 1 0, 1 1, 0 1, 0 1e-13, 0 0))'),
+		('SRID=25832;POLYGON((0.5 0.5, 0.5 0.5, 0.5 0.5, 0.5 0.5))'),
+		('SRID=25832;POLYGON((-1e300 -1e300, 1e300 -1e300, 1e300 1e300, -1e300 1e300, -1e300 -1e300))'),
+		('SRID=25832;POLYGON((-1e15 -1e15, 1e15 -1e15, 1e15 0.1, -1e15 0.3, -1e15 -1e15))'),
+		('SRID=25832;POLYGON EMPTY'), (NULL),
+		(ST_SetSRID(ST_MakePolygon(ST_MakeLine(ARRAY[ST_MakePoint(0, 0), ST_MakePoint('NaN', 0), ST_MakePoint(1, 1), ST_MakePoint(0, 0)])), 25832));
+	UPDATE z SET kind = id % 5, many = ST_Multi(g);
+	UPDATE z SET many = ST_Collect(ARRAY[z.g, n.g, ST_Translate(z.g, 0.3, 0)]) FROM z n WHERE n.id = z.id + 3 AND z.id % 2 = 0;
+	UPDATE z SET many = 'SRID=25832;MULTIPOLYGON EMPTY' WHERE id = 7;
+	ALTER TABLE p ADD zero geometry(Point), ADD degrees geometry(Point, 4326);
+	ALTER TABLE z ADD zero geometry(MultiPolygon), ADD degrees geometry(Polygon, 4326), ADD plain geometry;
+	UPDATE p SET zero = ST_SetSRID(g, 0), degrees = ST_SetSRID(g, 4326);
+	UPDATE z SET zero = ST_SetSRID(many, 0), degrees = ST_SetSRID(g, 4326), plain = g;
+	ANALYZE p, z;
+	CREATE VIEW z_barrier WITH (security_barrier) AS SELECT * FROM z WHERE kind <> 1;
+	CREATE VIEW z_view AS SELECT id, kind, g AS area FROM z WHERE kind > 0;
+	CREATE TABLE z_parts (LIKE z) PARTITION BY HASH (id);
+	CREATE TABLE z_parts_0 PARTITION OF z_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+	CREATE TABLE z_parts_1 PARTITION OF z_parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+	INSERT INTO z_parts TABLE z;
+	CREATE FUNCTION unsteady(geometry) RETURNS geometry LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END';
+	ANALYZE z_parts;
+});
+
+# The plan, and the rows or the error, of a statement with the setting on or off.
+sub answer
+{
+	my ($setting, $query, $before) = @_;
+	my ($out, $error);
+
+	$node->psql('postgres', qq{
+		SET geonn.enable_sql_joins = $setting;
+		@{[ $before // '' ]}
+		EXPLAIN (VERBOSE, COSTS OFF) $query;
+		SELECT 'rows:';
+		$query;
+	}, stdout => \$out, stderr => \$error);
+	my ($plan, $rows) = split(/^rows:$/m, $out);
+
+	return ($plan, join("\n", sort grep { length } split("\n", $rows // '')) . ($error =~ /(ERROR: .*)/ ? $1 : ''), $error);
+}
+
+my $on = 'ST_Contains(z.g, p.g)';
+
+# a right join, whose rows of polygons come first: before PostgreSQL 16
+my $has_right = $node->safe_psql('postgres', 'SHOW server_version_num') < 160000 ? 1 : 0;
+my @cases = (
+	# [ is taken, the statement ]
+	(map { [ 1, "SELECT p.id, z.id FROM p JOIN z ON $_" ] } $on, 'ST_Covers(z.g, p.g)', 'ST_Within(p.g, z.g)', 'ST_CoveredBy(p.g, z.g)', 'ST_Intersects(z.g, p.g)',
+		'ST_Intersects(p.g, z.g)', 'ST_Contains(z.many, p.g)', 'ST_Intersects(p.g, z.many)', 'ST_Covers(z.zero, p.zero)', 'ST_Within(p.degrees, z.degrees)'),
+	(map { [ 0, "SELECT p.id, z.id FROM p JOIN z ON $_ WHERE p.id < 50" ] } 'ST_Contains(p.g, z.g)', 'ST_Within(z.g, p.g)', 'ST_Contains(z.degrees, p.g)', 'ST_Contains(z.zero, p.g)',
+		'ST_Contains(z.plain, p.g)', 'ST_Disjoint(z.g, p.g)', 'ST_Touches(z.g, p.g)', 'ST_Contains(z.g, ST_Buffer(p.g, 0.1))', 'ST_Contains(ST_Reverse(z.g), p.g)',
+		'ST_Contains(z.g, unsteady(p.g)::geometry(Point, 25832))', "NOT $on", "$on OR p.id = z.id"),
+	[ 1, 'SELECT p.id, z.id FROM p JOIN z ON ST_Contains(ST_Reverse(z.g)::geometry(Polygon, 25832), ST_Translate(p.g, 0.05, 0)::geometry(Point, 25832))' ],
+	[ 1, "SELECT p.id, z.id, z.g FROM p JOIN z ON $on AND z.kind <> p.kind" ],
+	[ 1, "SELECT p, z FROM p JOIN z ON $on WHERE z.kind < 3 AND p.kind > 1" ],
+	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on" ],
+	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on AND z.kind = p.kind" ],
+	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on AND p.kind > 3" ],
+	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on WHERE z.id IS NULL" ],
+	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on WHERE z.kind IS DISTINCT FROM 2" ],
+	[ $has_right, "SELECT p.id, z.id FROM z LEFT JOIN p ON $on" ],
+	[ $has_right, "SELECT z.id, count(p.id) FROM z LEFT JOIN p ON ST_Covers(z.g, p.g) GROUP BY z.id" ],
+	[ $has_right, "SELECT p, z FROM z LEFT JOIN p ON ST_Intersects(z.many, p.g) AND z.kind <> p.kind AND p.id > 20" ],
+	[ $has_right, "SELECT z.id FROM z LEFT JOIN p ON $on AND z.kind > 2 WHERE p.kind IS DISTINCT FROM 1" ],
+	[ $has_right, "SELECT z.id, p.id FROM z LEFT JOIN (SELECT * FROM p OFFSET 100000) p ON $on" ],
+	[ $has_right, "SELECT k, (SELECT sum(z.id) FROM z LEFT JOIN p ON $on AND z.kind <> p.kind + k WHERE p.id IS DISTINCT FROM k) FROM generate_series(0, 3) k" ],
+	[ 1, "SELECT p.id FROM p WHERE EXISTS (SELECT FROM z WHERE $on)" ],
+	[ 1, "SELECT p.id FROM p WHERE NOT EXISTS (SELECT FROM z WHERE ST_Intersects(z.g, p.g))" ],
+	[ 1, "SELECT p.id FROM p WHERE EXISTS (SELECT FROM z WHERE ST_Covers(z.g, p.g) AND z.kind >= p.kind)" ],
+	[ 1, "SELECT p.id FROM p WHERE NOT EXISTS (SELECT FROM z WHERE $on AND z.kind > p.kind)" ],
+	[ 1, "SELECT p.id, n.id FROM p CROSS JOIN LATERAL (SELECT z.id FROM z WHERE $on) n" ],
+	[ 1, "SELECT p.id, n.id FROM p LEFT JOIN LATERAL (SELECT z.id FROM z WHERE $on AND z.kind = p.kind) n ON true" ],
+	[ 1, "SELECT p.id, z.id FROM p JOIN z_view z ON ST_Contains(z.area, p.g)" ],
+	[ 1, "SELECT p.id, z.id, z.tableoid::regclass FROM p JOIN z_parts z ON $on" ],
+	[ 1, "SELECT z.kind, count(*) FROM p JOIN z ON $on GROUP BY z.kind" ],
+	[ 0, "WITH c AS MATERIALIZED (SELECT * FROM z WHERE kind > 2) SELECT p.id, c.id FROM p JOIN c ON ST_Contains(c.g, p.g)" ],
+	[ 1, "SELECT a.id, z.id, b.id FROM p a JOIN z ON ST_Contains(z.g, a.g) LEFT JOIN z b ON ST_Covers(b.g, a.g) AND b.id <> z.id" ],
+	[ 1, "SELECT DISTINCT p.id, c.id FROM p JOIN (SELECT id, ST_Subdivide(g, 5)::geometry(Polygon, 25832) AS g FROM z WHERE id < 180) c ON ST_Intersects(c.g, p.g)" ],
+	[ 0, "SELECT p.id, z.id FROM p JOIN z ON $on WHERE p.id < 30 FOR UPDATE" ]);
+my @wrong;
+
+for my $case (@cases)
+{
+	my ($is_taken, $query) = @$case;
+	my (undef, $expected) = answer('off', $query);
+	my ($plan, $found) = answer('on', $query);
+
+	push @wrong, "the rows differ: $query\n" . substr($found, 0, 300) if $found ne $expected;
+	push @wrong, ($is_taken ? 'not taken: ' : 'taken: ') . $query if ($plan =~ /geonn within join/) != $is_taken;
+}
+is(join("\n", @wrong), '', 'statements are taken, or left to PostgreSQL, and have the same rows or errors');
+
+# ---- random statements over random zones ----
+
+# Vertices and points are of few numbers, so that they often meet; some points are a unit in the last place beside.  No vertices are:
+# of edges shorter than 1e-12 PostGIS's answers depend on the calls before.
+sub number
+{
+	my ($share_beside) = @_;
+	my $number = int(rand(9)) / (1, 7, 10)[rand(3)];
+
+	return rand(10) < $share_beside ? sprintf('%.17g', $number * (1 + (rand(2) < 1 ? -1 : 1) * 2.2e-16)) : sprintf('%.17g', $number);
+}
+
+sub ring
+{
+	my @vertices = map { number(0) . ' ' . number(0) } 1 .. 3 + rand(6);
+
+	return '(' . join(',', @vertices, $vertices[0]) . ')';
+}
+
+sub polygon
+{
+	return '(' . join(',', map { ring() } 1 .. (rand(3) < 2 ? 1 : 1 + rand(3))) . ')';
+}
+
+my @zones = map { 'MULTIPOLYGON(' . join(',', map { polygon() } 1 .. (rand(3) < 2 ? 1 : 1 + rand(3))) . ')' } 1 .. 150;
+my @points = map { 'POINT(' . number(2) . ' ' . number(2) . ')' } 1 .. 300;
+
+$node->safe_psql('postgres', join('', 'CREATE TABLE rz (id serial, kind integer, g geometry(MultiPolygon, 31467)); CREATE TABLE rp (id serial, kind integer, g geometry(Point, 31467));',
+	"SET client_min_messages = error; INSERT INTO rz (g) VALUES ", join(',', map { "('SRID=31467;$_')" } @zones), '; INSERT INTO rp (g) VALUES ', join(',', map { "('SRID=31467;$_')" } @points),
+	'; UPDATE rz SET kind = id % 4; UPDATE rp SET kind = id % 4; INSERT INTO rp (g) VALUES (NULL); INSERT INTO rz (g) VALUES (NULL); ANALYZE rz, rp;'));
+
+sub some
+{
+	return $_[rand @_];
+}
+
+sub statement
+{
+	my $within = some(map { "ST_$_" } 'Contains(z.g, p.g)', 'Covers(z.g, p.g)', 'Within(p.g, z.g)', 'CoveredBy(p.g, z.g)', 'Intersects(z.g, p.g)', 'Intersects(p.g, z.g)');
+	my $clauses = $within . some('', '', ' AND z.g && p.g', ' AND p.g @ z.g', ' AND z.kind = p.kind', ' AND z.kind <> p.kind', ' AND z.id % 3 = 1', ' AND p.id % 2 = 0');
+	my $where = some('', '', ' WHERE p.id % 5 < 2', ' WHERE p.kind IS NOT NULL');
+	my $from = some('z', '(SELECT * FROM rz WHERE kind > 0) z', 'rz z');
+
+	$from = 'rz z' if $from eq 'z';
+	return some(
+		"SELECT p.id, z.id FROM rp p JOIN $from ON $clauses$where",
+		"SELECT p.id, z.id FROM rp p LEFT JOIN $from ON $clauses$where",
+		"SELECT p.id, z.id FROM $from LEFT JOIN rp p ON $clauses",
+		"SELECT z.id, count(p.id) FROM $from LEFT JOIN rp p ON $clauses GROUP BY z.id",
+		'SELECT p.id FROM rp p WHERE ' . some('', 'NOT ') . "EXISTS (SELECT FROM $from WHERE $clauses)",
+		'SELECT z.id FROM rz z WHERE ' . some('', 'NOT ') . "EXISTS (SELECT FROM rp p WHERE $clauses)",
+		"SELECT p.id, n.id FROM rp p LEFT JOIN LATERAL (SELECT z.id FROM $from WHERE $clauses) n ON n.id > 7$where",
+		"SELECT p.id, min(z.id), count(*) FROM rp p, $from WHERE $clauses GROUP BY p.id");
+}
+
+my $differing = 0;
+my $taken = 0;
+
+for (my $done = 0; $done < $statements; $done += 50)
+{
+	my @queries = map { statement() } 1 .. 50;
+	my %out;
+
+	for my $setting ('off', 'on')
+	{
+		$out{$setting} = $node->safe_psql('postgres', join('', "SET geonn.enable_sql_joins = $setting; ", $setting eq 'on' ? 'SET enable_nestloop = off; ' : '',
+			map { "SELECT 'n', count(*), md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM ($_) s; EXPLAIN (COSTS OFF) $_;" } @queries));
+	}
+	my @off = grep { /^n\|/ } split("\n", $out{off});
+	my @on = grep { /^n\|/ } split("\n", $out{on});
+
+	$taken += () = $out{on} =~ /geonn within join/g;
+	for my $i (0 .. $#queries)
+	{
+		next if $on[$i] eq $off[$i];
+		$differing++;
+		diag("seed $seed: $queries[$i]\noff $off[$i], on $on[$i]");
+	}
+}
+is($differing, 0, "random statements have the rows of PostGIS (seed $seed)");
+cmp_ok($taken, '>', $statements / 2, 'most of them by the node');
+
+# ---- the settings ----
+
+for my $case ([ 'points', 0 ], [ 'off', 0 ], [ 'false', 0 ], [ '0', 0 ], [ 'no', 0 ], [ 'on', 1 ], [ 'true', 1 ], [ '1', 1 ], [ 'yes', 1 ])
+{
+	my ($setting, $is_taken) = @$case;
+
+	is((answer($setting, "SELECT p.id FROM p JOIN z ON $on"))[0] =~ /geonn/ ? 1 : 0, $is_taken, "geonn.enable_sql_joins = $setting");
+}
+is($node->safe_psql('postgres', 'SET geonn.enable_sql_joins = 1; SHOW geonn.enable_sql_joins; SET geonn.enable_sql_joins = points; SHOW geonn.enable_sql_joins; SET geonn.enable_sql_joins = no; SHOW geonn.enable_sql_joins'),
+	"on\npoints\noff", 'words of a boolean are those of the setting');
+like((answer('points', "SELECT a.id FROM p a JOIN p b ON ST_DWithin(a.degrees::geography, b.degrees::geography, 1000)"))[0], qr/geonn within join/, 'points: joins of points go on');
+
+# ---- prepared statements, order, parallel plans ----
+
+for my $mode ('force_generic_plan', 'force_custom_plan')
+{
+	my @rows = map { $node->safe_psql('postgres', qq{
+		SET geonn.enable_sql_joins = $_;
+		SET plan_cache_mode = $mode;
+		PREPARE s(integer) AS SELECT p.id, z.id FROM p JOIN z ON $on AND z.kind = \$1 ORDER BY 1, 2;
+		EXECUTE s(1);
+		EXECUTE s(NULL);
+		EXECUTE s(2);
+		DELETE FROM z WHERE id = 77;
+		EXECUTE s(2);
+		INSERT INTO z (id, kind, g) SELECT 77, 2, g FROM z WHERE id = 76;
+		EXECUTE s(2)}) } ('off', 'off', 'on');
+
+	is($rows[2], $rows[1], "$mode: each execution has the rows of its own parameter and snapshot");
+}
+
+my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
+
+$node->safe_psql('postgres', 'CREATE TABLE p_many AS SELECT p.* FROM p, generate_series(1, 30); ALTER TABLE z SET (parallel_workers = 0); ANALYZE p_many');
+for my $query ("SELECT p.id, z.id FROM p_many p JOIN z ON $on AND z.id % 10 = 1", "SELECT p.id, count(z.id) FROM p_many p LEFT JOIN z ON ST_Covers(z.g, p.g) AND z.id % 10 = 1 GROUP BY p.id",
+	"SELECT p.id FROM p_many p WHERE NOT EXISTS (SELECT FROM z WHERE $on)")
+{
+	my (undef, $expected) = answer('off', $query);
+	my ($plan, $found) = answer('on', $query, "$parallel SET enable_nestloop = off;");
+
+	like($plan, qr/Gather.*geonn within join/s, "below a Gather: $query");
+	ok($found eq $expected && $found ne '', 'the rows are the same');
+}
+my $ordered = "SELECT p.id FROM (SELECT * FROM p ORDER BY id LIMIT 1000) p LEFT JOIN z ON $on ORDER BY p.id";
+my @orders = map { [ answer($_, $ordered, $_ eq 'on' ? 'SET enable_nestloop = off;' : '') ] } ('off', 'on');
+
+like($orders[1][0], qr/Keeps Order|geonn within join/, 'rows in the order of the points');
+is($orders[1][1], $orders[0][1], 'are the same');
+
+# ---- two SRIDs in columns that name none; many references that PostGIS has to be asked about ----
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE mixed AS SELECT id, zero FROM z;
+	ALTER TABLE mixed ALTER zero TYPE geometry(MultiPolygon);
+	UPDATE mixed SET zero = ST_SetSRID(zero, 4326) WHERE id = 150;
+	INSERT INTO mixed VALUES (1000, 'SRID=3857;MULTIPOLYGON(((50 50, 60 50, 60 60, 50 50)))');
+	CREATE TABLE open_rings (id serial, g geometry(Polygon, 25832));
+	INSERT INTO open_rings (g) SELECT ST_SetSRID(ST_MakePolygon(ST_MakeLine(ARRAY[ST_MakePoint(0, 0), ST_MakePoint('NaN', i), ST_MakePoint(1, 1), ST_MakePoint(0, 0)])), 25832) FROM generate_series(1, 200) i;
+	INSERT INTO open_rings (g) SELECT g FROM z;
+	INSERT INTO open_rings (g) VALUES (ST_SetSRID(ST_MakePolygon(ST_MakeLine(ARRAY[ST_MakePoint('NaN', 0), ST_MakePoint(1, 1), ST_MakePoint(1, 0), ST_MakePoint(0, 1), ST_MakePoint('NaN', 0)])), 25832));
+	ANALYZE mixed, open_rings;
+});
+for my $query ('SELECT p.id, z.id FROM p JOIN mixed z ON ST_Contains(z.zero, p.zero)', 'SELECT p.id, z.id FROM p JOIN mixed z ON ST_Contains(z.zero, p.zero) AND z.zero && p.zero AND z.id <> 150',
+	'SELECT p.id, z.id FROM p JOIN open_rings z ON p.g && z.g AND ST_Contains(z.g, p.g)', 'SELECT p.id, z.id FROM p JOIN mixed z ON ST_Contains(z.zero, p.zero) WHERE z.id < 100',
+	'SELECT p.id, z.id FROM p LEFT JOIN open_rings z ON ST_Intersects(z.g, p.g)')
+{
+	my (undef, $expected) = answer('off', $query);
+	my ($plan, $found) = answer('on', $query, 'SET enable_nestloop = off;');
+
+	like($plan, qr/geonn within join/, $query);
+	ok($found eq $expected, 'has the same rows or error');
+	note($expected) if $expected =~ /ERROR/;
+}
+
+# ---- privileges ----
+
+$node->safe_psql('postgres', q{
+	CREATE ROLE reader;
+	CREATE ROLE other;
+	GRANT SELECT ON p TO reader;
+	GRANT SELECT (g) ON z TO reader;
+	GRANT SELECT ON z_barrier, p TO other;
+	ALTER TABLE z_parts ENABLE ROW LEVEL SECURITY;
+	CREATE POLICY but_two ON z_parts TO reader USING (kind <> 2);
+	GRANT SELECT ON z_parts TO reader;
+	CREATE FUNCTION leaks(integer) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS $$BEGIN RAISE NOTICE 'kind %', $1; RETURN true; END$$;
+});
+for my $case (
+	[ 'reader', "SELECT count(*) FROM p JOIN z ON $on" ],
+	[ 'reader', "SELECT p.id, z.id FROM p JOIN z ON $on" ],
+	[ 'reader', "SELECT p.id, z.id, z.kind FROM p JOIN z_parts z ON $on" ],
+	[ 'reader', "SELECT p.id FROM p WHERE NOT EXISTS (SELECT FROM z_parts z WHERE $on)" ],
+	[ 'other', "SELECT p.id, z.id FROM p JOIN z ON $on" ],
+	[ 'other', "SELECT p.id, z.id FROM p JOIN z_barrier z ON $on AND leaks(z.kind)" ])
+{
+	my ($role, $query) = @$case;
+	my (undef, $expected) = answer('off', $query, "SET ROLE $role;");
+	my ($plan, $found, $error) = answer('on', $query, "SET ROLE $role;");
+
+	ok($found eq $expected, "$role: $query");
+	like($plan, qr/geonn within join/, 'by the node') if $found !~ /ERROR/;
+	unlike($error, qr/kind 1/, 'and a function sees no row that a barrier hides');
+}
+
+# ---- costs, memory, and what is said ----
+
+like((answer('on', "SELECT p.id FROM p JOIN z ON $on AND z.g && p.g AND p.g && z.g"))[0], qr/Join Type: Inner\n\s*Within: st_contains\(z.g, p.g\)\n(?!\s*(Join )?Filter)/, 'a comparison of boxes that is implied is not tested');
+like((answer('on', "SELECT p.id FROM p JOIN z ON $on AND p.g @ z.g"))[0], qr/Filter: .*@/, 'another one is');
+my (undef, undef, $messages) = answer('on', 'SELECT count(*) FROM p JOIN z ON ST_Contains(z.plain, p.g)', 'SET client_min_messages = debug1;');
+like($messages, qr/geonn leaves a join by st_contains to PostgreSQL: the type of its polygons does not say/, 'DEBUG1 says why a join is not taken');
+like($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; SET enable_nestloop = off; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT p.id FROM p JOIN z ON $on"),
+	qr/Within: st_contains\(z.g, p.g\)\n\s*Pairs Decided: [1-9]\d*\n\s*Pairs Rechecked: [1-9]\d*\n\s*Rows Compared with All References: 2\n/, 'EXPLAIN');
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE wide AS SELECT z.* FROM z, generate_series(1, 20);
+	CREATE INDEX ON wide USING gist (g);
+	CREATE INDEX ON p USING gist (g);
+	CREATE UNIQUE INDEX ON p (id);
+	ANALYZE wide, p;
+});
+unlike((answer('on', "SELECT p.id, z.id FROM p JOIN wide z ON $on WHERE p.id = 7"))[0], qr/geonn/, 'one point by its key stays with the GiST index');
+unlike((answer('on', "SELECT p.id, z.id FROM p JOIN z ON $on WHERE z.id = 30"))[0], qr/geonn/, 'and one zone with the points by their GiST index');
+for my $query ("SELECT p.id, z.id FROM p JOIN wide z ON $on WHERE p.id > 0", "SELECT p.id FROM p WHERE NOT EXISTS (SELECT FROM wide z WHERE $on)")
+{
+	my ($out, $limited);
+	my (undef, $expected) = answer('off', $query);
+
+	# the plan has been made when the limit comes
+	$node->psql('postgres', qq{
+		SET geonn.enable_sql_joins = on;
+		SET enable_nestloop = off;
+		SET plan_cache_mode = force_generic_plan;
+		PREPARE s AS $query;
+		EXPLAIN EXECUTE s;
+		SET geonn.session_memory_limit = '100kB';
+		SELECT 'rows:';
+		EXECUTE s;
+	}, stdout => \$out, stderr => \$limited);
+	my ($plan, $rows) = split(/^rows:$/m, $out);
+
+	like($plan, qr/geonn within join/, $query);
+	like($limited, qr/WARNING: .*PostgreSQL's own plan answers rows of a join/, 'beyond geonn.session_memory_limit PostgreSQL answers');
+	is(join("\n", sort grep { length } split("\n", $rows)), $expected, 'with the same rows');
+}
+
+done_testing();
