@@ -37,6 +37,7 @@
 #include "common/channel.h"
 #include "engine/base/log.h"
 #include "engine/cpu/base/path.h"
+#include "engine/cpu/turn.h"
 #include "engine/search/ways.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
@@ -57,6 +58,8 @@ static const char usage[] =
 "                                  best that the processor has\n"
 "  --ways                          print which way of which device answers which\n"
 "                                  question\n"
+"  --cpu-turn-ms MS                how long a search's turn on the CPU should take,\n"
+"                                  for tests; 0: each turn does very little\n"
 "  --version                       print the version\n"
 "  --help                          print this\n";
 
@@ -76,6 +79,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'},
 		{"cpu-path", required_argument, NULL, 'p'},
+		{"cpu-turn-ms", required_argument, NULL, 't'},
 		{"ways", no_argument, NULL, 'w'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
@@ -92,6 +96,9 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 				break;
 			case 'p':
 				arguments->cpu_path = optarg;
+				break;
+			case 't':
+				cpu_turn_set_ms(atoll(optarg));
 				break;
 			case 'w':
 				ways_print(stdout);

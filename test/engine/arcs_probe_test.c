@@ -5,7 +5,7 @@
  * Usage: arcs_probe_test ENGINE [cpu|cuda [SEED [SETS|sanitized]]].  Each set has random shapes on both sides, which meet,
  * touch, lie in each other, or are far apart.  The distance of each two, put together of geonn_arcs_distance() and
  * ring.c, says what is right, byte for byte; of some the oracle in __float128 says it, too.  Batches have room for few rows
- * or pairs, so that searches go on and resume.
+ * or pairs, so that searches go on and resume; some of the engines have turns that are shorter than a search for one shape.
  *
  * rooms: engine/cpu/arcs engine/server engine/shapes
  */
@@ -801,15 +801,18 @@ main(int argument_count, char **words)
 		return EXIT_FAILURE;
 	random_state = argument_count > 3 ? strtoull(words[3], NULL, 10) : random_state;
 	printf("# seed %llu, %ld sets\n", (unsigned long long) random_state, count);
-	for (int path = 0; path < 3; path++)
+	for (int start = 0; start < 6; start++)
 	{
+		const char *path = paths[start % 3];
 		struct geonn_configure settings = {.cpu_threads = 2};
 		struct engine engine;
 
-		if (engine_try_start(&engine, words[1], paths[path], &settings))
-			for (long number = path; number < count; number += 3)
+		/* the later engines end a turn almost at once, and leave an observation to the next one again and again */
+		engine_turn_ms = start < 3 ? "50" : "0";
+		if (engine_try_start(&engine, words[1], path, &settings))
+			for (long number = start % 3; number < count; number += start < 3 ? 3 : 24)
 				test_set(&engine, device, number);
-		if (paths[path] == NULL)
+		if (path == NULL)
 		{
 			test_going_on(&engine);
 			test_large(&engine);

@@ -22,6 +22,8 @@
 
 #include "common/channel.h"
 
+const char *engine_turn_ms = "50";
+
 #define DEFAULT_TRANSFER_BYTES (UINT64_C(1) << 30)
 
 void
@@ -80,8 +82,8 @@ engine_launch(struct engine *engine, const char *program, const char *cpu_path)
 {
 	static int	started;
 	const char *command[] = {
-		"geonn-engine", "--socket", engine->socket_path, cpu_path != NULL ? "--cpu-path" : NULL,
-		cpu_path, NULL
+		"geonn-engine", "--socket", engine->socket_path, "--cpu-turn-ms", engine_turn_ms,
+		cpu_path != NULL ? "--cpu-path" : NULL, cpu_path, NULL
 	};
 	int			pair[2];
 

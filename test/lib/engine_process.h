@@ -39,6 +39,9 @@ extern void engine_start_on(struct engine *engine, const char *program, const ch
 extern bool engine_try_start(struct engine *engine, const char *program, const char *cpu_path,
 							 const struct geonn_configure *settings);
 
+/* How many ms a search's turn on the CPU should take in the engines that are started from now on. */
+extern const char *engine_turn_ms;
+
 /* Start the program and tell it nothing: it waits for its first message. */
 extern void engine_launch(struct engine *engine, const char *program, const char *cpu_path);
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/memory_block.h"
 #include "engine/cpu/arcs/arcs_probe.h"
 #include "engine/cpu/walk/nearest.h"
@@ -23,6 +24,46 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 	return dataset->columns == 0 ||
 		((dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 && !built->index->limited &&
 		 dataset->count < CPU_NEAREST_PARTS_MAX);
+}
+
+/* A shape of so many sides may take longer than a turn, and so it has turns for itself. */
+#define SIDES_ALONE 65536
+
+static int64_t turn_ms = CPU_TURN_MS;
+
+void
+cpu_turn_set_ms(int64_t ms)
+{
+	turn_ms = ms;
+}
+
+int64_t
+cpu_turn_end(const struct search *search, uint32_t rows)
+{
+	return now_ms() + (search->shapes != NULL && rows == 1 ? turn_ms : CPU_TURN_LIMIT * turn_ms);
+}
+
+bool
+cpu_turn_has_left(const struct search *search, uint32_t observation)
+{
+	const struct cpu_probes *probes = cpu_turn_probes(search);
+
+	return probes != NULL && probes->left.work != NULL && probes->left.shape == observation;
+}
+
+uint32_t
+cpu_turn_rows(const struct search *search, uint32_t first, uint32_t rows)
+{
+	const struct cpu_probes *probes = cpu_turn_probes(search);
+
+	if (probes == NULL)
+		return rows;
+	if (cpu_turn_has_left(search, first))
+		return 1;
+	for (uint32_t i = 0; i < rows; i++)
+		if (probes->first_side[first + i + 1] - probes->first_side[first + i] >= SIDES_ALONE)
+			return i > 0 ? i : 1;
+	return rows;
 }
 
 bool

@@ -9,9 +9,12 @@
 #include "engine/cpu/built.h"
 #include "engine/cpu/base/vectors.h"
 
-/* How long a turn should take; and for how long after its preparation a turn still begins observations. */
+/*
+ * How long a turn should take.  For CPU_TURN_LIMIT times as long after its preparation a turn still begins observations; a
+ * shape that has a turn for itself ends the turn after this time, wherever its search is then.
+ */
 #define CPU_TURN_MS 50
-#define CPU_TURN_LIMIT_MS 200
+#define CPU_TURN_LIMIT 4
 
 /* Brute force can compare an observation with this many references in a turn, even if each needs a vector. */
 #define CPU_COLUMNS_MAX ((size_t) 1 << 24)
@@ -50,6 +53,21 @@ extern bool cpu_turn_by_columns(const struct search *search);
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built,
 						   struct cpu_turn_room *room);
 
+/* Let turns take about so many ms instead of CPU_TURN_MS.  Only before the first turn. */
+extern void cpu_turn_set_ms(int64_t ms);
+
+/* Return when a turn of this many observations that begins now should end, on the clock of now_ms(). */
+extern int64_t cpu_turn_end(const struct search *search, uint32_t rows);
+
+/*
+ * Return how many of the next `rows` observations a turn should take, observation `first` and on: one of very many sides, or
+ * one that was left (arcs_probe.h), has its turns for itself.
+ */
+extern uint32_t cpu_turn_rows(const struct search *search, uint32_t first, uint32_t rows);
+
+/* Return whether a turn has left the observation of this number to the next one. */
+extern bool cpu_turn_has_left(const struct search *search, uint32_t observation);
+
 /* Do a turn of a search that counts. */
 extern bool cpu_turn_counts(struct search *search, struct cpu_built *built,
 							struct cpu_turn_room *room);
@@ -62,7 +80,7 @@ extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);
 
 /* Return the probes of a search whose observations are shapes; NULL: they are points. */
-static inline const struct cpu_probes *
+static inline struct cpu_probes *
 cpu_turn_probes(const struct search *search)
 {
 	return search->shapes == NULL ? NULL : ((const struct cpu_built *) search->shapes->built[CPU_NUMBER])->probes;

@@ -6,7 +6,8 @@
  * them there.  The observations of a turn are sorted by the part of the index that has their group, and then along
  * the curve, so that one after the other they meet nodes that are still in the cache.  A turn takes as many as earlier
  * turns say that its time suffices for.  If they take longer after all, each thread stops, and the observations before
- * the first one without an answer count as answered.  The turn's first observation is always answered.
+ * the first one without an answer count as answered.  The turn's first observation is always answered, or left to the next
+ * turn, which takes it up where it was, if it is a shape (arcs_probe.h).
  */
 #include "engine/cpu/turn.h"
 
@@ -123,7 +124,7 @@ count_piece(void *context, size_t number)
 	struct turn *turn = context;
 	uint32_t	begin = (uint32_t) number * TURN_PIECE_ROWS;
 
-	if (now_ms() < turn->end_ms)
+	if (turn->rows == 1 || now_ms() < turn->end_ms)
 		count_rows(turn, turn->sort.value + begin,
 				   turn->rows - begin < TURN_PIECE_ROWS ? turn->rows - begin : TURN_PIECE_ROWS);
 }
@@ -135,10 +136,13 @@ answer(struct turn *turn)
 	uint32_t	first_row = 0;
 	uint32_t	answered = 0;
 
-	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	turn->end_ms = cpu_turn_end(turn->search, turn->rows);
 	thread_pool_run(count_piece, turn, (turn->rows + TURN_PIECE_ROWS - 1) / TURN_PIECE_ROWS);
-	if (!turn->answered[0])
+	if (!turn->answered[0] && !cpu_turn_has_left(turn->search, turn->first))
+	{
+		turn->end_ms = cpu_turn_end(turn->search, 1);
 		count_rows(turn, &first_row, 1);
+	}
 	while (answered < turn->rows && turn->answered[answered])
 		answered++;
 	return answered;
@@ -187,6 +191,8 @@ search_rows(struct turn *turn, uint32_t *answered)
 		return fail_memory(search);
 	if (atomic_load(search->cancelled))
 		return false;
+	if (*answered == 0)
+		return cpu_turn_has_left(search, turn->first);
 	if (turn->each > 1)
 		for (uint32_t row = 0; row < *answered; row++)
 			search->columns.count[turn->first + row] = turn->each;
@@ -220,7 +226,7 @@ cpu_turn_counts(struct search *search, struct cpu_built *built, struct cpu_turn_
 		return false;
 	turn.rows = pace > 0 ? pace : TURN_ROWS_FIRST;
 	turn.rows = turn.rows < left ? turn.rows : left;
-	turn.rows = turn.rows < fit ? turn.rows : fit;
+	turn.rows = cpu_turn_rows(search, turn.first, turn.rows < fit ? turn.rows : fit);
 	search->failed = !cpu_turn_reserve(room, place_room(&turn, NULL), turn.rows, &search->failure);
 	if (search->failed)
 		return false;

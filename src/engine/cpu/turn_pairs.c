@@ -16,7 +16,8 @@
  * enough for, as earlier turns say.  Where either is not enough after all, each
  * thread stops after its present observation, and most of what it found may be
  * lost; so the next turn takes few observations.  The turn's first observation is always
- * answered, so every turn makes progress.
+ * answered, so every turn makes progress; but if it is a shape, its search may be left to the next turn, which takes it up
+ * where it was (arcs_probe.h).
  *
  * Where a search asks for one pair of each observation, nothing is lost.  A turn whose time is over marks the
  * observations without an answer in the batch, in the column of distances; how many observations it took is the
@@ -195,8 +196,9 @@ is_over(void *context, uint64_t pairs)
 	struct turn *turn = context;
 
 	/* what goes to the batch at once has room there; search_rows() sees that a search is cancelled */
-	if (!turn->in_batch &&
-		atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed) + pairs >= turn->room + PAIRS_BEYOND)
+	if (!turn->in_batch && pairs > 0)
+		atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed);
+	if (!turn->in_batch && atomic_load_explicit(&turn->pairs, memory_order_relaxed) >= turn->room + PAIRS_BEYOND)
 		return true;
 	return atomic_load_explicit(turn->search->cancelled, memory_order_relaxed) || now_ms() >= turn->end_ms;
 }
@@ -223,6 +225,7 @@ search_piece(void *context, size_t number)
 		.references = cpu_turn_by_columns(turn->search) ? NULL : &turn->built->references,
 		.observation = turn->observation,
 		.first = turn->first,
+		.may_leave = turn->first_row,
 		.pairs_max = turn->room + 1,
 		.is_over = is_over,
 		.turn = turn,
@@ -326,6 +329,7 @@ answer_first(struct turn *turn)
 	piece->answered = 0;
 	piece->pairs = piece->capacity = 0;
 	piece->pair = NULL;
+	turn->end_ms = cpu_turn_end(turn->search, 1);
 	answer(piece);
 }
 
@@ -459,7 +463,7 @@ choose_rows(struct turn *turn)
 	/* its tasks have room for k pairs each */
 	if (search->question.k > 0 && takes_tasks(search, turn->built) && rows > ROWS_MAX / search->question.k)
 		rows = ROWS_MAX / search->question.k;
-	turn->rows = rows < left ? rows : left;
+	turn->rows = cpu_turn_rows(search, turn->first, rows < left ? rows : left);
 	if (!turn->resumed)
 		return;
 	geonn_assert(search->question.k == 1 && search->device_state <= left);
@@ -501,6 +505,9 @@ list_left(struct turn *turn)
 			turn->left[turn->asked++] = row;
 	}
 	turn->first_row = turn->asked > 0 ? turn->left[0] : 0;
+	/* the turn before has left a search for one shape, which this one goes on with alone */
+	if (cpu_turn_has_left(turn->search, turn->first + turn->first_row))
+		turn->asked = 1;
 }
 
 /*
@@ -582,11 +589,12 @@ run_pieces(struct turn *turn)
 	turn->pieces = calloc(turn->pieces_count + 1, sizeof(*turn->pieces));
 	if (turn->pieces == NULL)
 		return false;
-	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	turn->end_ms = cpu_turn_end(turn->search, turn->asked);
 	thread_pool_run(search_piece, turn, turn->pieces_count);
 	if (turn->by_tasks)
 		thread_pool_run(end_tasks_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
-	if (turn->counts[turn->first_row] == UNANSWERED && !atomic_load(turn->search->cancelled))
+	if (turn->counts[turn->first_row] == UNANSWERED &&
+		!cpu_turn_has_left(turn->search, turn->first + turn->first_row) && !atomic_load(turn->search->cancelled))
 		answer_first(turn);
 	for (size_t i = 0; i <= turn->pieces_count; i++)
 		short_of_memory = short_of_memory || turn->pieces[i].short_of_memory;
@@ -614,7 +622,8 @@ search_rows(struct turn *turn)
 		return fail_memory(turn);
 	if (atomic_load(search->cancelled))
 		return false;
-	return (turn->in_batch && search->question.k == 1 && leave_rows(turn)) || pack(turn, turn->pieces_count + 1);
+	return (turn->in_batch && search->question.k == 1 && leave_rows(turn)) ||
+		cpu_turn_has_left(search, turn->first + turn->first_row) || pack(turn, turn->pieces_count + 1);
 }
 
 /*

@@ -19,13 +19,8 @@
 #define MEASURED_UNTIL_LOOK 4096
 #define LEAVES_UNTIL_LOOK 4096
 
-/* what the walk has still to visit */
-struct visit
-{
-	float		gap;			/* the square of the gap to the box, a little less for rounding */
-	int32_t		level;			/* level of the node; -1: the visit is to a leaf */
-	uint32_t	number;
-};
+/* the same of a shape that asks: steps are leaves, parts, or two arcs by brute force */
+#define STEPS_UNTIL_LOOK 64
 
 /* Return whether the walk may end early. */
 static inline bool
@@ -35,6 +30,15 @@ is_stopped(struct work *work)
 		atomic_load_explicit(work->piece->search->cancelled, memory_order_relaxed))
 		work->over = true;
 	return work->over || work->short_of_memory;
+}
+
+/* Return whether to stop the search for a shape, because the turn is over or for another reason. */
+static inline bool
+is_too_late(struct work *work)
+{
+	if (++work->steps % STEPS_UNTIL_LOOK == 0 && work->piece->is_over(work->piece->turn, 0))
+		work->over = true;
+	return is_stopped(work);
 }
 
 /* Insert a visit among the visits from `first` on; the nearest comes last.  Returns how many visits there are now. */
@@ -168,12 +172,11 @@ note_distance(struct found *found, double distance, uint32_t arc, uint32_t own)
 FLOATS_INLINE size_t
 choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measure)
 {
-	size_t		left = 0;
 	size_t		count = 0;
 
-	for (size_t i = 0; i < work->maybe_count; i++)
+	while (work->maybe_seen < work->maybe_count)
 	{
-		struct maybe maybe = work->maybe[i];
+		struct maybe maybe = work->maybe[work->maybe_seen++];
 		struct found *found;
 
 		if (maybe.lower > work->limit)
@@ -184,16 +187,16 @@ choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measu
 		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
 		if (maybe.vertex != MEASURED_VERTEX)
 			note_distance(found, maybe.vertex == NO_VERTEX ? 0.0 : measure(work, &maybe), maybe.arc, maybe.own);
-		work->maybe[left++] = maybe;
-		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && atomic_load(work->piece->search->cancelled))
-		{
-			work->over = true;
+		work->maybe[work->maybe_left++] = maybe;
+		if (++work->measured % MEASURED_UNTIL_LOOK == 0)
+			work->over = atomic_load(work->piece->search->cancelled) ||
+				(work->piece->probes != NULL && work->piece->is_over(work->piece->turn, 0));
+		if (work->over)
 			return 0;
-		}
 	}
-	if (!reserve_chosen(work, left))
+	if (!reserve_chosen(work, work->maybe_left))
 		return 0;
-	for (size_t i = 0; i < left; i++)
+	for (size_t i = 0; i < work->maybe_left; i++)
 	{
 		struct found *found = find(work, work->maybe[i].shape);
 
@@ -218,7 +221,7 @@ begin_observation(struct work *work, uint32_t number, double limit)
 		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.of.radius)) + SHAPE_ARCS_MARGIN);
 	set_limit(work, limit);
 	work->best_count = work->found = 0;
-	work->maybe_count = 0;
+	work->maybe_count = work->maybe_seen = work->maybe_left = 0;
 	if (++work->stamp == 0)
 	{
 		memset(work->table, 0, work->table_size * sizeof(*work->table));
@@ -245,6 +248,16 @@ end_observation(struct work *work, uint32_t row, const measure_maybe measure)
 		return;
 	piece->answered++;
 	work->pairs += count;
+}
+
+static inline void
+free_work(struct work *work)
+{
+	free(work->best);
+	free(work->best_shape);
+	free(work->table);
+	free(work->maybe);
+	free(work->chosen);
 }
 
 /* Answer the observations of a piece, each by a call of `answer` with its row, until the piece is over. */
@@ -279,11 +292,7 @@ answer_piece(struct cpu_neighbours_piece *piece, void (*const answer) (struct wo
 		work.pairs = work.measured = 0;
 		next_look = piece->answered + ROWS_UNTIL_LOOK;
 	}
-	free(work.best);
-	free(work.best_shape);
-	free(work.table);
-	free(work.maybe);
-	free(work.chosen);
+	free_work(&work);
 }
 
 #endif							/* GEONN_CPU_ARCS_ANSWER_H */

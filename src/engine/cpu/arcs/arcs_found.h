@@ -59,6 +59,37 @@ struct bundle
 	struct cpu_boxes_list polygons;
 };
 
+/* what a walk has still to visit */
+struct visit
+{
+	float		gap;			/* the square of the gap to the box, a little less for rounding */
+	int32_t		level;			/* level of the node; -1: the visit is to a leaf */
+	uint32_t	number;
+};
+
+/* what is done for an observation that is a shape, one after the other */
+enum stage
+{
+	STAGE_AROUND,				/* the polygons around its parts */
+	STAGE_INSIDE,				/* the parts inside its polygons */
+	STAGE_ARCS,					/* its arcs, or all arcs by brute force */
+	STAGE_END					/* the answer */
+};
+
+/* How far a search has come with an observation that is a shape: a turn may end anywhere in between. */
+struct progress
+{
+	enum stage	stage;
+	uint64_t	next;			/* of the stage, the part's arc, the polygon, the side, or by brute force the reference's arc */
+	uint64_t	step;			/* how far apart bundles are now (arcs_probe_search.c); 0: none has begun */
+	bool		walks;			/* a walk is under way */
+	uint32_t	visits;			/* of that walk */
+	struct visit visit[SHAPE_BOXES_VISITS];
+	uint32_t	inner;			/* by brute force, the next part, or the next side */
+	double		distance;		/* the least one of sides before */
+	uint32_t	nearest;		/* the vertex where that side begins */
+};
+
 struct work
 {
 	struct cpu_neighbours_piece *piece;
@@ -85,7 +116,11 @@ struct work
 	uint32_t	found;
 	uint32_t	stamp;
 
+	struct progress progress;
+
 	struct maybe *maybe;
+	size_t		maybe_seen;		/* how many have been looked at for the answer */
+	size_t		maybe_left;		/* how many of these were kept, as the first ones */
 	size_t		maybe_count;
 	size_t		maybe_capacity;
 	struct candidate *chosen;
@@ -94,6 +129,7 @@ struct work
 	uint64_t	pairs;			/* pairs since the search last asked its caller whether to stop */
 	uint64_t	measured;
 	uint32_t	leaves;
+	uint32_t	steps;			/* after some of them a shape's search asks is_over() */
 	bool		short_of_memory;
 	bool		over;
 };

@@ -154,6 +154,8 @@ cpu_probes_free(struct cpu_probes *probes)
 {
 	if (probes == NULL)
 		return;
+	if (probes->left.work != NULL)
+		probes->left.forget(probes->left.work);
 	shape_vertices_free(&probes->vertices);
 	shape_polygons_free(&probes->polygons);
 	memory_block_release(probes->memory, probes->bytes);

@@ -24,6 +24,16 @@ struct cpu_probe_side
 	uint32_t	vertex;			/* where the arc begins that is measured for the piece; it ends at the next vertex */
 };
 
+struct work;
+
+/* What a turn has found of an observation, for the next turn to go on with.  Only one observation at a time is left so. */
+struct cpu_probes_left
+{
+	struct work *work;			/* NULL: nothing is left (arcs_found.h) */
+	uint32_t	shape;
+	void		(*forget) (struct work *work);
+};
+
 /* The shapes of a search.  What is said of a shape has its number as index; its entries end where those of the next begin. */
 struct cpu_probes
 {
@@ -36,6 +46,7 @@ struct cpu_probes
 	uint32_t   *polygon;		/* numbers among `polygons` */
 	struct shape_vertices vertices; /* with `first` of each arc */
 	struct shape_polygons polygons;
+	struct cpu_probes_left left;
 	void	   *memory;
 	size_t		bytes;
 };

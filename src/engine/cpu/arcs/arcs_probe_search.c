@@ -265,14 +265,27 @@ visit_leaf(struct work *work, const struct sides *sides, uint32_t number)
 
 /* ---- the walk ---- */
 
-/* Offer the arcs within the limit of some sides. */
+/* Begin a walk through boxes, unless one is under way. */
+static void
+begin_walk(struct progress *progress, const struct shape_boxes *boxes)
+{
+	if (progress->walks)
+		return;
+	progress->walks = true;
+	progress->visits = 1;
+	progress->visit[0] = (struct visit) {0.0f, boxes->levels - 1, 0};
+}
+
+/* Offer the arcs within the limit of some sides, or go on with that.  If the turn is over, the walk remains under way. */
 static void
 walk(struct work *work, const struct sides *sides)
 {
 	const struct shape_boxes *boxes = &work->arcs->boxes;
-	struct visit visits[SHAPE_BOXES_VISITS] = {{0.0f, boxes->levels - 1, 0}};
-	uint32_t	count = 1;
+	struct visit *visits = work->progress.visit;
+	uint32_t	count;
 
+	begin_walk(&work->progress, boxes);
+	count = work->progress.visits;
 	while (count > 0)
 	{
 		struct visit next = visits[--count];
@@ -284,8 +297,8 @@ walk(struct work *work, const struct sides *sides)
 		if (next.level < 0)
 		{
 			visit_leaf(work, sides, next.number);
-			if (is_stopped(work))
-				return;
+			if (is_too_late(work))
+				break;
 			continue;
 		}
 		gaps = gaps_between(sides->low, sides->high, &boxes->node[next.level][next.number]);
@@ -297,6 +310,8 @@ walk(struct work *work, const struct sides *sides)
 							  (struct visit) {gaps[i], next.level - 1, next.number * SHAPE_BOXES_WIDTH + i});
 		}
 	}
+	work->progress.visits = count;
+	work->progress.walks = count > 0;
 }
 
 /* ---- parts and polygons ---- */
@@ -305,8 +320,11 @@ walk(struct work *work, const struct sides *sides)
 static void
 ask_around(struct work *work, const struct cpu_probes *probes, uint32_t shape, bool all)
 {
-	for (uint32_t i = probes->arc[shape]; i < probes->arc[shape + 1] && !is_stopped(work); i++)
+	struct progress *progress = &work->progress;
+
+	for (; probes->arc[shape] + progress->next < probes->arc[shape + 1] && !is_too_late(work); progress->next++)
 	{
+		uint32_t	i = probes->arc[shape] + (uint32_t) progress->next;
 		uint32_t	own = probes->vertices.first[i];
 		struct geonn_vector place = probes->vertices.vertex[own];
 		double		longitude = probes->dataset->longitude[i];
@@ -333,8 +351,11 @@ ask_part(struct work *work, const struct cpu_probes *probes, uint32_t polygon, u
 		offer(work, (struct maybe) {0.0, (uint32_t) dataset->shape[arc], arc, NO_VERTEX, OWN_POLYGON}, 0.0);
 }
 
-/* Ask which parts begin in a polygon of the observation: by the polygon's box, or all of them. */
-static void
+/*
+ * Ask which parts begin in a polygon of the observation, by the polygon's box, or all of them, or go on with that.  Returns
+ * whether all are asked; else the turn is over.
+ */
+static bool
 ask_inside(struct work *work, const struct cpu_probes *probes, uint32_t polygon, bool all)
 {
 	const struct shape_boxes *boxes = &work->arcs->parts_built.boxes;
@@ -342,14 +363,16 @@ ask_inside(struct work *work, const struct cpu_probes *probes, uint32_t polygon,
 	uint32_t	at = polygon % SHAPE_BOXES_WIDTH;
 	const float low[3] = {box->low[0][at], box->low[1][at], box->low[2][at]};
 	const float high[3] = {box->high[0][at], box->high[1][at], box->high[2][at]};
-	struct visit visits[SHAPE_BOXES_VISITS] = {{0.0f, boxes->levels - 1, 0}};
-	uint32_t	count = 1;
+	struct progress *progress = &work->progress;
 
-	for (uint32_t part = 0; all && part < boxes->entries && !is_stopped(work); part++)
-		ask_part(work, probes, polygon, part);
-	while (!all && count > 0 && !is_stopped(work))
+	for (; all && progress->inner < boxes->entries && !is_too_late(work); progress->inner++)
+		ask_part(work, probes, polygon, progress->inner);
+	if (all)
+		return progress->inner == boxes->entries;
+	begin_walk(progress, boxes);
+	while (progress->visits > 0 && !is_too_late(work))
 	{
-		struct visit next = visits[--count];
+		struct visit next = progress->visit[--progress->visits];
 		floats		gaps;
 
 		if (next.level < 0)
@@ -359,50 +382,86 @@ ask_inside(struct work *work, const struct cpu_probes *probes, uint32_t polygon,
 		}
 		gaps = gaps_between(low, high, &boxes->node[next.level][next.number]);
 		for (uint32_t bits = floats_within(gaps, floats_all(0.0f)); bits != 0; bits &= bits - 1)
-			visits[count++] = (struct visit) {
+			progress->visit[progress->visits++] = (struct visit) {
 				0.0f, next.level - 1, next.number * SHAPE_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
 			};
+	}
+	progress->walks = progress->visits > 0;
+	return !progress->walks;
+}
+
+/* Ask which parts begin in the observation's polygons. */
+static void
+ask_all_inside(struct work *work, const struct cpu_probes *probes, uint32_t shape, bool all)
+{
+	struct progress *progress = &work->progress;
+
+	while (probes->first_polygon[shape] + progress->next < probes->first_polygon[shape + 1] && !is_too_late(work))
+	{
+		if (!ask_inside(work, probes, probes->polygon[probes->first_polygon[shape] + progress->next], all))
+			return;
+		progress->inner = 0;
+		progress->next++;
 	}
 }
 
 /* ---- brute force ---- */
 
-/* Measure an arc of the references and all arcs of the observation. */
-static void
+/*
+ * Measure an arc of the references and all arcs of the observation, or go on with that.  Returns whether all are measured;
+ * else the turn is over.
+ */
+static bool
 measure_arc(struct work *work, const struct cpu_probes *probes, uint32_t shape, uint32_t number, uint32_t lane)
 {
 	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
 	const struct geonn_vector *ends = &work->arcs->vertices.vertex[cpu_arcs_measured(work->arcs, leaf->vertex[lane])];
-	double		distance = INFINITY;
-	uint32_t	nearest = 0;
+	const struct cpu_probe_side *side = &probes->side[probes->first_side[shape]];
+	uint32_t	count = probes->first_side[shape + 1] - probes->first_side[shape];
+	struct progress *progress = &work->progress;
 	struct found *found;
 
-	for (uint32_t i = probes->first_side[shape]; i < probes->first_side[shape + 1] && !is_stopped(work); i++)
+	if (progress->inner == 0)
+		progress->distance = INFINITY;
+	do
 	{
-		const struct geonn_vector *own = &probes->vertices.vertex[probes->side[i].vertex];
+		uint32_t	i = progress->inner++;
+		const struct geonn_vector *own = &probes->vertices.vertex[side[i].vertex];
 		double		measured;
 
-		if (i > probes->first_side[shape] && probes->side[i].vertex == probes->side[i - 1].vertex)
+		if (i > 0 && side[i].vertex == side[i - 1].vertex)
 			continue;
 		measured = geonn_arcs_distance(own[0], own[1], ends[0], ends[1]);
-		if (measured >= distance)
+		if (measured >= progress->distance)
 			continue;
-		distance = measured;
-		nearest = probes->side[i].vertex;
-	}
+		progress->distance = measured;
+		progress->nearest = side[i].vertex;
+	} while (progress->inner < count && !is_too_late(work));
+	if (progress->inner < count)
+		return false;
+	progress->inner = 0;
 	offer(work, (struct maybe) {0.0, leaf->shape[lane], leaf->arc[lane], MEASURED_VERTEX, 0}, INFINITY);
 	found = find(work, leaf->shape[lane]);
 	if (found->stamp == work->stamp)
-		note_distance(found, distance, leaf->arc[lane], OWN_ARC | nearest);
+		note_distance(found, progress->distance, leaf->arc[lane], OWN_ARC | progress->nearest);
+	return true;
 }
 
 /* Measure all arcs of the references; of an arc in pieces, several times. */
 static void
 measure_all(struct work *work, const struct cpu_probes *probes, uint32_t shape)
 {
-	for (uint32_t i = 0; i < work->arcs->count && !is_stopped(work); i++)
-		if (arcs_is_candidate(&work->conditions, work->arcs->leaf[i / CPU_ARCS_LEAF].arc[i % CPU_ARCS_LEAF]))
-			measure_arc(work, probes, shape, i / CPU_ARCS_LEAF, i % CPU_ARCS_LEAF);
+	uint64_t   *next = &work->progress.next;
+
+	for (; *next < work->arcs->count && !is_too_late(work); ++*next)
+	{
+		uint32_t	leaf = (uint32_t) (*next / CPU_ARCS_LEAF);
+		uint32_t	lane = (uint32_t) (*next % CPU_ARCS_LEAF);
+
+		if (arcs_is_candidate(&work->conditions, work->arcs->leaf[leaf].arc[lane]) &&
+			!measure_arc(work, probes, shape, leaf, lane))
+			return;
+	}
 }
 
 /* ---- the answer ---- */
@@ -417,38 +476,35 @@ measure(const struct work *work, const struct maybe *maybe)
 }
 
 /*
- * Return whether to leave an observation to a later turn, because this one is over: not the first of a piece, which is
- * finished however long that takes.
- */
-static bool
-is_too_late(struct work *work)
-{
-	struct cpu_neighbours_piece *piece = work->piece;
-
-	if (piece->answered > 0 && piece->is_over(piece->turn, 0))
-		work->over = true;
-	return is_stopped(work);
-}
-
-/*
- * Offer the arcs within the limit of an observation's bundles behind the first one.  Every 2^n-th comes first, and those
+ * Offer the arcs within the limit of an observation's bundles.  Behind the first one, every 2^n-th comes first, and those
  * between two of these later: so the limit shrinks at once to what is near some of the observation, and most bundles are farther.
+ * `sides` are those of the first bundle, unless the search goes on.
  */
 static void
-find_more_arcs(struct work *work, const struct cpu_probe_side *side, uint32_t count)
+find_arcs(struct work *work, const struct cpu_probe_side *side, uint32_t count, struct sides *sides)
 {
-	uint64_t	step = CPU_ARCS_LEAF;
+	struct progress *progress = &work->progress;
 
-	while (step < count)
-		step *= 2;
-	for (; step >= CPU_ARCS_LEAF; step /= 2)
-		for (uint64_t i = step; i < count && !is_too_late(work); i += 2 * step)
+	if (progress->step == 0)
+		for (progress->step = CPU_ARCS_LEAF; progress->step < count;)
+			progress->step *= 2;
+	while (progress->step >= CPU_ARCS_LEAF && !is_too_late(work))
+	{
+		uint64_t	left = count - progress->next;
+
+		if (progress->next >= count)
 		{
-			struct sides sides;
-
-			set_sides(&sides, &side[i], count - i < CPU_ARCS_LEAF ? (uint32_t) (count - i) : CPU_ARCS_LEAF);
-			walk(work, &sides);
+			progress->step /= 2;
+			progress->next = progress->step;
+			continue;
 		}
+		if (sides->side != &side[progress->next])
+			set_sides(sides, &side[progress->next], left < CPU_ARCS_LEAF ? (uint32_t) left : CPU_ARCS_LEAF);
+		walk(work, sides);
+		if (progress->walks)
+			return;
+		progress->next += 2 * progress->step;
+	}
 }
 
 /*
@@ -467,6 +523,73 @@ limit_by_former(const struct work *work, const struct sides *sides)
 }
 
 static void
+forget(struct work *work)
+{
+	free_work(work);
+	free(work);
+}
+
+/* Go on with the observation of a shape that a turn has left.  Returns false if none has. */
+static bool
+take_up(struct work *work, uint32_t shape)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+	struct cpu_probes_left *left = &piece->probes->left;
+
+	if (left->work == NULL || left->shape != shape)
+		return false;
+	free_work(work);
+	*work = *left->work;
+	free(left->work);
+	left->work = NULL;
+	work->piece = piece;
+	work->question = &piece->search->question;
+	work->over = false;
+	return true;
+}
+
+/* Leave an observation to the next turn, with what was found, unless the search ends. */
+static void
+leave(struct work *work, uint32_t shape)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+	struct cpu_probes_left *left = &piece->probes->left;
+
+	if (work->short_of_memory || piece->short_of_memory || atomic_load(piece->search->cancelled))
+		return;
+	/* memory was short for a search of the same shapes, which begins again with the first one */
+	if (left->work != NULL)
+		left->forget(left->work);
+	*left = (struct cpu_probes_left) {malloc(sizeof(*work)), shape, forget};
+	if (left->work == NULL)
+	{
+		piece->short_of_memory = true;
+		return;
+	}
+	*left->work = *work;
+	work->best = NULL;
+	work->best_shape = NULL;
+	work->table = NULL;
+	work->maybe = NULL;
+	work->chosen = NULL;
+}
+
+/* Begin with an observation.  `sides` become its first bundle. */
+static void
+begin(struct work *work, uint32_t shape, const struct cpu_probe_side *side, uint32_t count, struct sides *sides)
+{
+	set_sides(sides, side, count < CPU_ARCS_LEAF ? count : CPU_ARCS_LEAF);
+	begin_observation(work, work->piece->probes->arc[shape],
+					  count > CPU_ARCS_LEAF ? work->widest : fmin(work->widest, limit_by_former(work, sides)));
+	work->from = (struct geonn_vector) {sides->centre[0], sides->centre[1], sides->centre[2]};
+	work->from_radius = count > CPU_ARCS_LEAF ? INFINITY : sides->radius;
+	work->progress.stage = STAGE_AROUND;
+	work->progress.next = work->progress.step = 0;
+	work->progress.walks = false;
+	work->progress.inner = 0;
+}
+
+static void
 answer(struct work *work, uint32_t row)
 {
 	const struct cpu_neighbours_piece *piece = work->piece;
@@ -474,24 +597,31 @@ answer(struct work *work, uint32_t row)
 	uint32_t	shape = piece->first + row;
 	const struct cpu_probe_side *side = &probes->side[probes->first_side[shape]];
 	uint32_t	count = probes->first_side[shape + 1] - probes->first_side[shape];
+	struct progress *progress = &work->progress;
+	uint32_t	answered = piece->answered;
 	struct sides sides;
 
-	set_sides(&sides, side, count < CPU_ARCS_LEAF ? count : CPU_ARCS_LEAF);
-	begin_observation(work, probes->arc[shape],
-					  count > CPU_ARCS_LEAF ? work->widest : fmin(work->widest, limit_by_former(work, &sides)));
-	work->from = (struct geonn_vector) {sides.centre[0], sides.centre[1], sides.centre[2]};
-	work->from_radius = count > CPU_ARCS_LEAF ? INFINITY : sides.radius;
-	ask_around(work, probes, shape, !piece->by_index);
-	for (uint32_t i = probes->first_polygon[shape]; i < probes->first_polygon[shape + 1] && !is_stopped(work); i++)
-		ask_inside(work, probes, probes->polygon[i], !piece->by_index);
-	if (!piece->by_index)
-		measure_all(work, probes, shape);
-	else
+	sides.side = NULL;
+	if (!take_up(work, shape))
+		begin(work, shape, side, count, &sides);
+	while (progress->stage < STAGE_END && !work->over && !work->short_of_memory)
 	{
-		walk(work, &sides);
-		find_more_arcs(work, side, count);
+		if (progress->stage == STAGE_AROUND)
+			ask_around(work, probes, shape, !piece->by_index);
+		else if (progress->stage == STAGE_INSIDE)
+			ask_all_inside(work, probes, shape, !piece->by_index);
+		else if (piece->by_index)
+			find_arcs(work, side, count, &sides);
+		else
+			measure_all(work, probes, shape);
+		if (work->over)
+			break;
+		progress->stage++;
+		progress->next = 0;
 	}
 	end_observation(work, row, measure);
+	if (piece->answered == answered && row == piece->may_leave)
+		leave(work, shape);
 }
 
 void

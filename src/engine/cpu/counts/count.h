@@ -19,7 +19,7 @@ struct cpu_count_piece
 	const struct search *search;
 	const struct cpu_index *index;	/* NULL: the dataset is of arcs */
 	const struct cpu_arcs *arcs;	/* set for a dataset of arcs, otherwise NULL */
-	const struct cpu_probes *probes;	/* of observations that are shapes, otherwise NULL */
+	struct cpu_probes *probes;	/* of observations that are shapes, otherwise NULL; row 0 may be left there */
 	const struct cpu_sums *sums;	/* [weights] of the index; for arcs only the forms are set */
 	const struct cpu_extremes *extremes;	/* [weights] of the index; NULL: the question does not ask for extremes */
 	uint32_t	weights;		/* how many weights the dataset has */

@@ -31,11 +31,13 @@ struct cpu_neighbours_piece
 	const struct search *search;
 	const struct cpu_index *index;	/* NULL: by brute force, or of arcs */
 	const struct cpu_arcs *arcs;	/* of a dataset of arcs, else NULL; by_index tells how it is used */
-	const struct cpu_probes *probes;	/* of observations that are shapes, else NULL */
+	struct cpu_probes *probes;	/* of observations that are shapes, else NULL */
 	bool		by_index;
 	const struct cpu_references *references;	/* NULL: by the index, or by brute force over the dataset's columns */
 	const struct cpu_observation *observation;	/* by row */
 	uint32_t	first;			/* row 0 is the search's observation of this number */
+	uint32_t	may_leave;		/* the row that probes->left may keep, if that is a shape and the turn is over before its
+								 * answer */
 	uint32_t	pairs_max;		/* how many pairs of an observation are kept: the room, and one more */
 	bool		(*is_over) (void *turn, uint64_t pairs);	/* whether to stop after so many more pairs */
 	void	   *turn;
