@@ -42,13 +42,14 @@ $node->safe_psql(
 	SELECT i, ST_MakeLine(ARRAY[ST_Point(x, y, 4326), ST_Point(x + 0.01, y, 4326), ST_Point(x + 0.01, y + 0.01, 4326), ST_Point(x, y + 0.01, 4326)])
 	FROM (SELECT i, 300.0 * i / $vertices, 60 * sin(i) FROM generate_series(1, $vertices / 4) i) s (i, x, y);
 	CREATE TABLE near AS SELECT i AS id, 80 * sin(i) AS lat, 170 * cos(i * 7) AS lon FROM generate_series(1, 24) i;
-	-- the same 40 places again and again, as a line and as a ring that lies in no hemisphere
+	-- from each of 40 places to the next and back again and again, as a line and as a ring that lies in no hemisphere and goes around once
 	CREATE TABLE endless (id bigint PRIMARY KEY, g geography);
 	ALTER TABLE endless ALTER g SET STORAGE EXTERNAL;
 	INSERT INTO endless
-	SELECT id, ST_GeomFromWKB(decode(head || repeat(body, 4000000 / 40) || substr(body, 1, 32), 'hex'), 4326)
-	FROM (SELECT string_agg(encode(substr(ST_AsBinary(ST_Point(9 * i - 180, 20 + 40 * sin(i * pi() / 10))), 6), 'hex'), '' ORDER BY i)
-	      FROM generate_series(0, 39) i) p (body),
+	WITH place AS (
+		SELECT i, encode(substr(ST_AsBinary(ST_Point(9 * i - 180, 20 + 40 * sin(i * pi() / 10))), 6), 'hex') AS body FROM generate_series(0, 39) i)
+	SELECT id, ST_GeomFromWKB(decode(head || bodies || (SELECT body FROM place WHERE i = 0), 'hex'), 4326)
+	FROM (SELECT string_agg(repeat(a.body || b.body, 4000000 / 80), '' ORDER BY a.i) FROM place a JOIN place b ON b.i = (a.i + 1) % 40) p (bodies),
 	     (VALUES (1, '010200000001093d00'), (2, '01030000000100000001093d00')) s (id, head);
 });
 

@@ -95,9 +95,9 @@ for my $statement (@statements)
 		my ($out, $differences, $messages) = answer($node, $statement, $first, $later);
 		my ($loops) = $out =~ /Nested Loop \(actual rows=\S+ loops=(\d+)\)\n\s*->  Custom Scan \(geonn unanswered row\)/;
 
-		# of a row without a point, any references in memory are the nearest
+		# of a row without a point, any references in memory are the nearest; an empty one may be beside one of another SRID
 		is($differences, 'true, differences: 0', "$first$later$statement: the rows");
-		is($loops, $later ne '' && $statement =~ /one/ && $statement =~ /LATERAL/ ? 602 : 600, 'PostgreSQL\'s own plan has answered each');
+		is($loops, $later eq '' || $statement !~ /o_none/ ? 600 : $statement =~ /LATERAL/ ? 602 : 601, 'PostgreSQL\'s own plan has answered each');
 		like($out, qr/Rows Compared with All References: 0/, 'and none was compared with all references');
 		like($messages, $warning, 'a warning says so');
 		unlike($messages, qr/ERROR/, 'and no error');
