@@ -81,12 +81,17 @@ read_point(const SqlReferences *references, const NullableDatum *values, double 
 }
 
 PointStatus
+geonn_sql_status_beside(const SqlReferences *references, PointStatus status, bool is_null)
+{
+	return status == POINT_NULL && !is_null && (references->foreign > 0 || references->rereads) ? POINT_NOT_FINITE : status;
+}
+
+PointStatus
 geonn_sql_read_outer_point(const SqlReferences *references, const NullableDatum *values, double *latitude, double *longitude)
 {
 	PointStatus status = read_point(references, values, latitude, longitude);
 
-	return status == POINT_NULL && !values[0].isnull && (references->foreign > 0 || references->rereads) &&
-		references->kind != GEONN_POINT_NONE ? POINT_NOT_FINITE : status;
+	return references->kind == GEONN_POINT_NONE ? status : geonn_sql_status_beside(references, status, values[0].isnull);
 }
 
 /* Has a value of PostGIS's another SRID than the engine, or the plane, has? */

@@ -159,6 +159,12 @@ geonn_next_answer(Answers *answers, const SqlReferences *references, bool needs_
 extern PointSource *geonn_sql_references_describe(const SqlReferences *references);
 
 /*
+ * The status of an outer row's value of PostGIS's beside these references.  That of an empty one is POINT_NOT_FINITE where a
+ * reference may have another SRID: PostGIS's functions raise an error for the two.
+ */
+extern PointStatus geonn_sql_status_beside(const SqlReferences *references, PointStatus status, bool is_null);
+
+/*
  * Read the point of an outer row from its values, of which the references say the kind.  Returns the status.  An empty point is
  * POINT_NULL, unless a reference may have another SRID: PostGIS's functions raise an error for the two.  A value that geonn
  * cannot read, and such an empty one, count as out of range.

@@ -349,10 +349,7 @@ read_point_of_plane(LateralNode *lateral, Round *round, uint64 number)
 	{
 		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
 		status = geonn_zones_read_point(&join->zones, &point, &round->longitudes[number], &round->latitudes[number]);
-
-		/* PostGIS raises an error for an empty point and a polygon of another SRID */
-		if (status == POINT_NULL && !point.isnull && (join->references.foreign > 0 || join->references.rereads))
-			status = POINT_NOT_FINITE;
+		status = geonn_sql_status_beside(&join->references, status, point.isnull);
 	}
 	if (status != POINT_VALID)
 		round->longitudes[number] = get_float8_nan();
