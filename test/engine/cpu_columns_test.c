@@ -3,7 +3,7 @@
  *		Brute force over a dataset's columns gives the same bytes as brute force by
  *		vectors, for any question and any places.
  *
- * Usage: cpu_columns_test [SEED [sanitized]]
+ * Usage: cpu_columns_test [SEED [SETS|sanitized]]
  *
  * rooms: engine/cpu/base engine/cpu/walk
  * check-all: minutes of brute force
@@ -300,7 +300,7 @@ main(int argc, char **argv)
 {
 	static const char *const paths[] = {"portable", "avx2", "avx512"};
 	struct failure failure;
-	long		sets = argc > 2 && strcmp(argv[2], "sanitized") == 0 ? 100 : 1000;
+	long		sets = argc <= 2 ? 1000 : strcmp(argv[2], "sanitized") == 0 ? 100 : atol(argv[2]);
 
 	random_state = argc > 1 ? strtoull(argv[1], NULL, 10) : random_state;
 	printf("# seed %llu, %ld sets\n", (unsigned long long) random_state, sets);
