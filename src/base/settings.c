@@ -171,7 +171,7 @@ static const Setting settings[] = {
 		"-1 means no limit.  Parallel workers count with their leader.",
 		&geonn_max_sessions, -1, INT_MAX, PGC_SIGHUP, 0, check_limit, NULL, NULL},
 	{"geonn.session_memory_limit",
-		"Memory that the references of a session's joins may take, in the engine and for their ids.",
+		"Memory that the references of a session's joins, and shapes that ask, may take, in the engine and for their ids.",
 		"-1 means no limit.  Joins of parallel workers and open cursors count together.",
 		&geonn_session_memory_limit, -1, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, check_limit, NULL, NULL}
 };

@@ -141,10 +141,16 @@ extern bool geonn_client_find_room(GeonnClient *client, uint32 arcs);
 /* Return how many observations the batch has that is being filled. */
 extern uint32 geonn_client_filled(const GeonnClient *client);
 
-/* Add arcs of the next observation, after geonn_client_find_room(); then end the observation.  The client copies the id. */
+/*
+ * Add arcs of the next observation, after geonn_client_find_room(); then end the observation, for which the engine takes so many
+ * bytes beside the batch.  The client copies the id.
+ */
 extern void geonn_client_add_arcs(GeonnClient *client, uint32 rows, const double *latitudes, const double *longitudes,
 								  const GeonnPointColumns *columns);
-extern void geonn_client_end_shape(GeonnClient *client, Datum id);
+extern void geonn_client_end_shape(GeonnClient *client, Datum id, uint64 bytes);
+
+/* Return the sum of these bytes over the batches whose pairs the caller has not all taken, the one being filled included. */
+extern uint64 geonn_client_shape_bytes(const GeonnClient *client);
 
 /* Tell the client that no more observations come; the client sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);

@@ -197,12 +197,28 @@ geonn_client_add_arcs(GeonnClient *client, uint32 rows, const double *latitudes,
 	write_rows(client, &client->slots[client->filling], rows, latitudes, longitudes, columns);
 }
 
+uint64
+geonn_client_shape_bytes(const GeonnClient *client)
+{
+	uint64		bytes = 0;
+
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		const Slot *slot = &client->slots[i];
+
+		if (slot->state == SLOT_FILLING || slot->state == SLOT_SEARCHING || slot->state == SLOT_ANSWERED)
+			bytes += slot->shape_bytes;
+	}
+	return bytes;
+}
+
 void
-geonn_client_end_shape(GeonnClient *client, Datum id)
+geonn_client_end_shape(GeonnClient *client, Datum id, uint64 bytes)
 {
 	Slot	   *slot = &client->slots[client->filling];
 	bool		full = keep_ids(client, slot, 1, &id);
 
+	slot->shape_bytes += bytes;
 	if (slot->rows >= slot->target || full)
 		geonn_client_send_filling(client);
 }

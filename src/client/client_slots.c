@@ -391,6 +391,7 @@ geonn_client_begin_filling(GeonnClient *client, uint32 least)
 								slot->columns.room);
 		Assert(slot->target >= 1 && slot->target <= slot->columns.rows);
 		slot->rows = slot->observations = 0;
+		slot->shape_bytes = 0;
 		if (slot->ids != NULL)
 			MemoryContextReset(slot->ids);
 		client->filling = number;

@@ -34,6 +34,7 @@ typedef struct Slot
 	uint32		target;			/* the client sends the batch once it has this many rows */
 	uint32		rows;			/* rows that were written into the batch: points, or arcs */
 	uint32		observations;	/* how many observations they are; 0: they are references */
+	uint64		shape_bytes;	/* what the engine takes beside the batch for observations that are shapes */
 	uint64		number;			/* number of the batch's first observation in the session, from 0 on */
 	uint32		first;			/* the engine answers from this observation on */
 

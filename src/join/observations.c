@@ -50,6 +50,8 @@ geonn_search_take_pair(GeonnSearch *search, bool wait)
 
 	CHECK_FOR_INTERRUPTS();
 	search->block = client == NULL ? NULL : geonn_client_next_pair(client, wait);
+	if (search->arcs_memory != NULL)
+		geonn_reference_memory_keep_bytes(search->arcs_memory, geonn_client_shape_bytes(client));
 	return search->block != NULL;
 }
 
@@ -109,6 +111,19 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 	}
 }
 
+/*
+ * Return whether the memory limit leaves room for so many bytes.  If not, send the batch that is being filled: room comes when
+ * its pairs have been taken.  Where no batch is under way, returns true, and counting the bytes is an error.
+ */
+static bool
+leaves_room(const GeonnSearch *search, uint64 bytes)
+{
+	if (geonn_reference_memory_has_room(bytes))
+		return true;
+	geonn_client_flush(search->prepared.client);
+	return geonn_client_shape_bytes(search->prepared.client) == 0;
+}
+
 /* Send an observation to a search whose observations are shapes. */
 static void
 add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointColumns *columns)
@@ -116,6 +131,8 @@ add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointCo
 	const PointSource *source = search->join->observations; /* NULL: they are given, none of them too large */
 	GeonnClient *client = search->prepared.client;
 	uint64		arcs = geonn_row_arcs(row);
+	uint64		bytes;
+	uint64		reading = row->shape == NULL ? 0 : geonn_shape_memory(row->shape);
 
 	if (arcs > GEONN_BATCH_ROWS_MAX)
 		ereport(ERROR,
@@ -129,11 +146,16 @@ add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointCo
 		MemoryContext former = MemoryContextSwitchTo(search->context);
 
 		search->arcs = geonn_arcs_create(source == NULL ? "the given shapes" : source->title, client, NULL);
+		search->arcs_memory = geonn_observed_memory_create(source == NULL ? "the given shapes" :
+														   psprintf("the shapes of %s", source->title));
 		MemoryContextSwitchTo(former);
 	}
-	while (!geonn_client_find_room(client, (uint32) arcs))
+	bytes = geonn_arcs_observed_bytes(row);
+	while (!leaves_room(search, bytes + reading) || !geonn_client_find_room(client, (uint32) arcs))
 		(void) geonn_search_store_pair(search);
-	geonn_arcs_observe(search->arcs, row, id, columns);
+	geonn_reference_memory_add_bytes(search->arcs_memory, bytes + reading, "shapes");
+	geonn_arcs_observe(search->arcs, row, id, columns, bytes);
+	geonn_reference_memory_return_bytes(search->arcs_memory, reading);
 }
 
 static void

@@ -1,6 +1,6 @@
 /*
  * reference_memory.c
- *		The memory that this process's joins take for references, and its limit.
+ *		The memory that this process's joins take for references and for shapes that ask, and its limit.
  *
  * References stay in memory as long as a join needs them: in the engine with their
  * index, and what is asked of them later, as ids and keys of groups, in memory files
@@ -14,6 +14,9 @@
  * engine cannot let go of them while a join has them.  Several joins of one process that
  * have the same dataset count it once.  A shape's value and vectors (points/shape.c) are counted too, until its
  * arcs have been sent.
+ *
+ * Of shapes that ask, the engine has a copy until they are answered: it is counted when the shape is written into a batch, and
+ * no longer once all pairs of the batch have been taken.  Where the limit leaves no room, a search waits for its own batches.
  */
 #include "postgres.h"
 
@@ -30,7 +33,8 @@
 struct ReferenceMemory
 {
 	dlist_node	node;			/* the link in this process's list */
-	const char *title;
+	const char *title;			/* what the memory is for, in messages */
+	bool		is_observed;	/* it is for shapes that ask */
 	uint32		row_bytes;		/* how many bytes a reference takes in the engine */
 	uint64		bytes;			/* how many bytes the join takes; 0 if another join counts the dataset */
 	uint64		dataset;		/* 0: not known */
@@ -101,19 +105,36 @@ row_bytes(uint32 columns, bool places)
 	return bytes + pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS) * (sizeof(double) + 1);
 }
 
-ReferenceMemory *
-geonn_reference_memory_create(const char *title, uint32 columns, bool places)
+static ReferenceMemory *
+create_memory(const char *title)
 {
 	ReferenceMemory *memory = palloc0(sizeof(ReferenceMemory));
 
 	memory->title = title;
-	memory->row_bytes = row_bytes(columns, places);
-	/* arcs have no sums of weights */
-	memory->weights = columns & GEONN_COLUMN_ARC ? 0 : pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS);
 	dlist_push_tail(&memories, &memory->node);
 	memory->release.func = release_memory;
 	memory->release.arg = memory;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &memory->release);
+	return memory;
+}
+
+ReferenceMemory *
+geonn_observed_memory_create(const char *title)
+{
+	ReferenceMemory *memory = create_memory(title);
+
+	memory->is_observed = true;
+	return memory;
+}
+
+ReferenceMemory *
+geonn_reference_memory_create(const char *title, uint32 columns, bool places)
+{
+	ReferenceMemory *memory = create_memory(psprintf("the references of %s", title));
+
+	memory->row_bytes = row_bytes(columns, places);
+	/* arcs have no sums of weights */
+	memory->weights = columns & GEONN_COLUMN_ARC ? 0 : pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS);
 	return memory;
 }
 
@@ -136,11 +157,17 @@ geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes, const ch
 	if (!geonn_reference_memory_has_room(bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("not enough memory for the references of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
+				 errmsg("not enough memory for %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
 						memory->title, kilobytes(all_bytes + bytes), geonn_session_memory_limit),
+				 memory->is_observed ?
+				 errdetail("Searching for %s, this join has %llu kB; its references, other joins and cursors of this session have %llu kB.",
+						   what, kilobytes(memory->bytes + bytes),
+						   kilobytes(all_bytes - memory->bytes)) :
 				 errdetail("Reading their %s, this join has %llu kB; other joins and cursors of this session have %llu kB.",
 						   what, kilobytes(memory->bytes + bytes),
 						   kilobytes(all_bytes - memory->bytes)),
+				 memory->is_observed ?
+				 errhint("Divide large shapes, as ST_Subdivide does, and keep the nearest of all answers, close cursors that are not read, or have a superuser raise geonn.session_memory_limit.") :
 				 errhint("Join against fewer references at a time, use shorter ids and keys, close cursors that are not read, or have a superuser raise geonn.session_memory_limit.")));
 	memory->bytes += bytes;
 	all_bytes += bytes;
@@ -151,6 +178,13 @@ geonn_reference_memory_return_bytes(ReferenceMemory *memory, uint64 bytes)
 {
 	memory->bytes -= bytes;
 	all_bytes -= bytes;
+}
+
+void
+geonn_reference_memory_keep_bytes(ReferenceMemory *memory, uint64 bytes)
+{
+	Assert(bytes <= memory->bytes);
+	geonn_reference_memory_return_bytes(memory, memory->bytes - bytes);
 }
 
 void

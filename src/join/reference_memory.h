@@ -1,6 +1,6 @@
 /*
  * reference_memory.h
- *		The memory that this process's joins take for references, and its limit.
+ *		The memory that this process's joins take for references and for shapes that ask, and its limit.
  */
 #ifndef GEONN_REFERENCE_MEMORY_H
 #define GEONN_REFERENCE_MEMORY_H
@@ -13,6 +13,12 @@ typedef struct ReferenceMemory ReferenceMemory;
  * (GEONN_COLUMN_...).  places: the question asks for the places of shapes.
  */
 extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns, bool places);
+
+/*
+ * Create the entry of one search's observations that are shapes, whose bytes are counted by geonn_reference_memory_add_bytes().
+ * title is for messages, for example: the shapes of relation "road".
+ */
+extern ReferenceMemory *geonn_observed_memory_create(const char *title);
 
 /*
  * Count this many references, or bytes of references, before they are taken in.  Raises an error if the sum would exceed
@@ -29,8 +35,9 @@ extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 byt
 extern void geonn_reference_memory_add_parts(ReferenceMemory *memory, uint64 bytes);
 extern uint64 geonn_reference_memory_part_bytes(const ReferenceMemory *memory);
 
-/* Let go of bytes that were counted. */
+/* Let go of bytes that were counted: of so many, or of all but so many. */
 extern void geonn_reference_memory_return_bytes(ReferenceMemory *memory, uint64 bytes);
+extern void geonn_reference_memory_keep_bytes(ReferenceMemory *memory, uint64 bytes);
 
 /* Return whether this process's joins may take this many bytes more. */
 extern bool geonn_reference_memory_has_room(uint64 bytes);

@@ -42,6 +42,7 @@ struct GeonnSearch
 
 	/* where observations are shapes */
 	GeonnArcs  *arcs;			/* makes arcs of them; NULL: none was sent */
+	ReferenceMemory *arcs_memory;	/* counts what the engine takes for them */
 	GeonnClient *former;		/* the client of the observations before the first shape; NULL: none was a point */
 
 	/* observations read before the references were prepared */

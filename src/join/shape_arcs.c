@@ -88,11 +88,18 @@ send(GeonnArcs *arcs)
 	arcs->arcs = 0;
 }
 
+/* Return the bytes that an index takes for a part, beside its arcs. */
+static uint64
+index_bytes(GeonnPartKind kind)
+{
+	return kind == GEONN_PART_RING ? GEONN_RING_INDEX_BYTES : GEONN_LINE_INDEX_BYTES;
+}
+
 /* Count the bytes that the index takes for a part of a reference, or for the pieces of an arc. */
 static void
 count_bytes(const GeonnArcs *arcs, uint64 bytes)
 {
-	if (arcs->memory != NULL && bytes > 0)
+	if (bytes > 0)
 		geonn_reference_memory_add_parts(arcs->memory, bytes);
 }
 
@@ -107,7 +114,8 @@ add_part(GeonnArcs *arcs, const Common *common, const GeonnVertices *vertices, G
 	double		longitude;
 	double		measure = kind == GEONN_PART_LINE ? geonn_vertex_measure(vertices, 0) : NAN;
 
-	count_bytes(arcs, kind == GEONN_PART_RING ? GEONN_RING_INDEX_BYTES : GEONN_LINE_INDEX_BYTES);
+	if (arcs->memory != NULL)
+		count_bytes(arcs, index_bytes(kind));
 	geonn_vertex(vertices, 0, &latitude, &longitude);
 	for (uint32 i = 1; i < Max(vertices->count, 2); i++)
 	{
@@ -126,8 +134,9 @@ add_part(GeonnArcs *arcs, const Common *common, const GeonnVertices *vertices, G
 		if (kind == GEONN_PART_LINE)
 			measure = geonn_vertex_measure(vertices, Min(i, vertices->count - 1));
 		arcs->columns[arc].end_measure = measure;
-		count_bytes(arcs, geonn_arc_pieces_bytes(geonn_arc_pieces(arcs->latitudes[arc], arcs->longitudes[arc], latitude,
-																  longitude)));
+		if (arcs->memory != NULL)
+			count_bytes(arcs, geonn_arc_pieces_bytes(geonn_arc_pieces(arcs->latitudes[arc], arcs->longitudes[arc],
+																	  latitude, longitude)));
 		if (++arcs->arcs < ARCS_AT_ONCE)
 			continue;
 		CHECK_FOR_INTERRUPTS();
@@ -200,8 +209,46 @@ geonn_arcs_send(GeonnArcs *arcs, const PointRow *row, int64 tag, const GeonnPoin
 	geonn_reference_memory_return_bytes(arcs->memory, bytes);
 }
 
+/* Return the bytes that the engine takes for a part of an observation, beside the batch. */
+static uint64
+observed_part_bytes(const GeonnPart *part)
+{
+	const GeonnVertices *vertices = &part->vertices;
+	uint64		bytes = (Max(vertices->count, 2) - 1) * (uint64) GEONN_OBSERVED_ARC_BYTES + index_bytes(part->kind);
+	double		latitude;
+	double		longitude;
+
+	geonn_vertex(vertices, 0, &latitude, &longitude);
+	for (uint32 i = 1; i < vertices->count; i++)
+	{
+		double		former_latitude = latitude;
+		double		former_longitude = longitude;
+
+		if (i % 65536 == 0)
+			CHECK_FOR_INTERRUPTS();
+		geonn_vertex(vertices, i, &latitude, &longitude);
+		bytes += (geonn_arc_pieces(former_latitude, former_longitude, latitude, longitude) - 1) *
+			(uint64) GEONN_OBSERVED_PIECE_BYTES;
+	}
+	return bytes;
+}
+
+uint64
+geonn_arcs_observed_bytes(const PointRow *row)
+{
+	GeonnPart	part;
+	uint64		bytes = 0;
+
+	if (row->shape == NULL)
+		return GEONN_OBSERVED_ARC_BYTES + GEONN_LINE_INDEX_BYTES;
+	while (geonn_shape_next_vertices(row->shape, &part))
+		bytes += observed_part_bytes(&part);
+	geonn_shape_rewind(row->shape);
+	return bytes;
+}
+
 void
-geonn_arcs_observe(GeonnArcs *arcs, const PointRow *row, Datum id, const GeonnPointColumns *columns)
+geonn_arcs_observe(GeonnArcs *arcs, const PointRow *row, Datum id, const GeonnPointColumns *columns, uint64 bytes)
 {
 	Common		common = {.columns = *columns};
 
@@ -209,5 +256,5 @@ geonn_arcs_observe(GeonnArcs *arcs, const PointRow *row, Datum id, const GeonnPo
 	if (common.columns.shape == 0)
 		arcs->polygon = 0;
 	send_row(arcs, row, &common);
-	geonn_client_end_shape(arcs->client, id);
+	geonn_client_end_shape(arcs->client, id, bytes);
 }

@@ -25,9 +25,12 @@ extern void geonn_arcs_send(GeonnArcs *arcs, const PointRow *row, int64 tag, con
 
 /*
  * Write the arcs of an observation, a row as above, into the batch that the client fills, where the client has found room for
- * geonn_row_arcs() of them.
+ * geonn_row_arcs() of them.  bytes: geonn_arcs_observed_bytes().
  */
-extern void geonn_arcs_observe(GeonnArcs *arcs, const PointRow *row, Datum id, const GeonnPointColumns *columns);
+extern void geonn_arcs_observe(GeonnArcs *arcs, const PointRow *row, Datum id, const GeonnPointColumns *columns, uint64 bytes);
+
+/* Return how many bytes the engine takes beside the batch for a row of an observation, until it is answered. */
+extern uint64 geonn_arcs_observed_bytes(const PointRow *row);
 
 /* Return how many arcs a row of an observation has. */
 static inline uint64

@@ -153,6 +153,19 @@ geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
 	return typmod_problem(kind, type, typmod, TYPE_POINT, "points");
 }
 
+Datum
+geonn_empty_point(int32 srid)
+{
+	const uint8 numbers[] = {(srid >> 16) & 0x1F, (srid >> 8) & 0xFF, srid & 0xFF, 0};
+	const uint32 contents[] = {TYPE_POINT, 0};
+	char	   *value = palloc(VARHDRSZ + sizeof(numbers) + sizeof(contents));
+
+	SET_VARSIZE(value, VARHDRSZ + sizeof(numbers) + sizeof(contents));
+	memcpy(value + VARHDRSZ, numbers, sizeof(numbers));
+	memcpy(value + VARHDRSZ + sizeof(numbers), contents, sizeof(contents));
+	return PointerGetDatum(value);
+}
+
 char *
 geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
 {

@@ -77,6 +77,9 @@ extern int32 geonn_typmod_in_degrees(int32 typmod);
 /* Return the SRID of a value of geometry; 0: it has none.  Raises an error only if reading from the TOAST table does. */
 extern int32 geonn_value_srid(Datum value);
 
+/* Return a geometry of this SRID, palloc'd: a point that is empty, of version 1, which PostGIS 2 and 3 read. */
+extern Datum geonn_empty_point(int32 srid);
+
 /* Check a column of shapes as geonn_point_typmod_problem() checks one of points. */
 extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod);
 

@@ -115,6 +115,8 @@ geonn_written_invalid(const PointSource *source, const PointRow *row)
 {
 	bool		is_latitude = has_wrong_latitude(row);
 
+	if (row->untransformed != NULL)
+		return psprintf("the %s %s", geonn_place_word(source), row->untransformed);
 	return psprintf("%s is out of range: %s", is_latitude ? "latitude" : "longitude",
 					written_coordinate(source, row, is_latitude));
 }
@@ -125,6 +127,11 @@ geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *
 	bool		is_latitude = has_wrong_latitude(row);
 
 	Assert(row->status != POINT_VALID && row->status != POINT_NULL);
+	if (row->untransformed != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("the %s of %s %s", geonn_place_word(source), whose, row->untransformed),
+				 errhint("Correct it, or use invalid => 'skip' to leave such rows out.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 			 errmsg("%s of %s is out of range: %s", is_latitude ? "latitude" : "longitude", whose,
@@ -305,11 +312,15 @@ warn_of_rows(const PointSource *source, const char *title, const uint64 *counts,
 	StringInfoData detail;
 	uint64		skipped = geonn_count_invalid(counts);
 	char	   *mistake = mistake_hint(source, counts);
+	/* where references are kept, the SRID of a column whose type has none is not known */
+	bool		transforms = source != NULL && source->transform != NULL &&
+		geonn_transform_srid(source->transform) != GEONN_POINT_SRID;
 
 	if (skipped == 0)
 		return;
 	initStringInfo(&detail);
-	appendStringInfo(&detail, "NaN or infinite: %llu; latitude not from -90 to 90: %llu; longitude not from -180 to 360: %llu.",
+	appendStringInfo(&detail, "%s: %llu; latitude not from -90 to 90: %llu; longitude not from -180 to 360: %llu.",
+					 transforms ? "NaN, infinite, or not to be transformed to SRID 4326" : "NaN or infinite",
 					 (unsigned long long) counts[POINT_NOT_FINITE],
 					 (unsigned long long) (counts[POINT_SWAPPED] + counts[POINT_LATITUDE_OUT]),
 					 (unsigned long long) counts[POINT_LONGITUDE_OUT]);

@@ -48,6 +48,8 @@ typedef struct PointRow
 	double		longitude;
 	GeonnShapeReader *shape;	/* a reader at the shape's first part; NULL: the row is a point, or is not valid */
 	const GeonnRefusal *refusal;	/* why the value cannot be read, with GEONN_INVALID_NAMED; NULL: it can */
+	const char *untransformed;	/* that the value cannot be transformed to degrees, and why, for a message after "the point" or
+								 * "the shape"; NULL: nothing is to be said */
 	const Datum *by;			/* [by_count] values of the columns to join by */
 	const bool *by_is_null;
 	const GeonnLimits *limits;	/* NULL: the source has no limits (geonn_has_limits) */
@@ -56,6 +58,13 @@ typedef struct PointRow
 	PointPage	page;			/* the page from which the row was read; its table is 0 if other processes share the
 								 * reading */
 } PointRow;
+
+/* Return what the value of a row of the source is called in messages. */
+static inline const char *
+geonn_place_word(const PointSource *source)
+{
+	return geonn_has_shapes(source) ? "shape" : "point";
+}
 
 /* Return whether the row's radius or a window excludes all candidates. */
 static inline bool
@@ -102,7 +111,10 @@ extern char *geonn_wrong_point(GeonnPointState state, int32 detail, const char *
 extern char *geonn_whose_row(const PointSource *source, const PointRow *row);
 extern char *geonn_named_row(const PointSource *source, const PointRow *row);
 
-/* Return which coordinate of a row is out of range, and what it is, for example: latitude is out of range: 91. */
+/*
+ * Return which coordinate of a row is out of range, and what it is, for example: latitude is out of range: 91; or that the row's
+ * value cannot be transformed, and why.
+ */
 extern char *geonn_written_invalid(const PointSource *source, const PointRow *row);
 
 /* Return a value of a row for a message, as its column's type writes it; shorten a long one. */

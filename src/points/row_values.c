@@ -24,18 +24,12 @@ typedef struct Transforming
 	int32		srid;
 } Transforming;
 
-static const char *
-what_of(const PointSource *source)
-{
-	return geonn_has_shapes(source) ? "shape" : "point";
-}
-
 static void
 name_transformed(void *argument)
 {
 	const Transforming *transforming = argument;
 
-	errcontext("transforming the %s of %s from SRID %d to %d", what_of(transforming->source),
+	errcontext("transforming the %s of %s from SRID %d to %d", geonn_place_word(transforming->source),
 			   geonn_whose_row(transforming->source, transforming->row), transforming->srid, GEONN_POINT_SRID);
 }
 
@@ -52,7 +46,7 @@ check_srid(const PointSource *source, const PointRow *row, int32 srid)
 	if (unlikely(former != srid))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the %s%s has SRID %d", what_of(source),
+				 errmsg("the %s%s has SRID %d", geonn_place_word(source),
 						row == NULL ? "" : psprintf(" of %s", geonn_whose_row(source, row)), srid),
 				 errdetail("Other values of column \"%s\" have SRID %d.", source->columns[role].name, former),
 				 errhint("Give all of its values one SRID, as ST_Transform does, in a view or query.")));
@@ -65,22 +59,43 @@ is_finite(const PointRow *row)
 	return isfinite(row->latitude) && isfinite(row->longitude);
 }
 
-/* Return a row's value, which is of another SRID and not empty, in degrees. */
-static Datum
-in_degrees(const PointSource *source, const PointRow *row, int32 srid, Datum value)
+/* Have a row, whose value cannot be transformed, count as one with a coordinate that is no number. */
+static void
+note_untransformed(PointRow *row, int32 srid, const char *reason)
 {
+	row->latitude = row->longitude = get_float8_nan();
+	row->untransformed = psprintf("cannot be transformed from SRID %d to %d: %s", srid, GEONN_POINT_SRID, reason);
+}
+
+/* PostGIS raises no error for some of the values that it cannot transform, and gives them infinite coordinates. */
+static void
+note_infinite(PointRow *row, int32 srid)
+{
+	if (!is_finite(row))
+		note_untransformed(row, srid, "a coordinate becomes infinite");
+}
+
+/*
+ * Transform a row's value, which is of another SRID and not empty, to degrees.  Returns false if it cannot be transformed, as the
+ * row then says.
+ */
+static bool
+in_degrees(const PointSource *source, PointRow *row, int32 srid, Datum *value)
+{
+	const char *reason = NULL;
 	Transforming transforming = {source, row, srid};
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
 		.callback = name_transformed,
 		.arg = &transforming
 	};
-	Datum		transformed;
 
 	error_context_stack = &context;
-	transformed = geonn_transform_value(source->transform, value);
+	*value = geonn_transform_value(source->transform, srid, *value, &reason);
 	error_context_stack = context.previous;
-	return transformed;
+	if (reason != NULL)
+		note_untransformed(row, srid, reason);
+	return reason == NULL;
 }
 
 /* ---- values ---- */
@@ -136,18 +151,20 @@ GeonnPointState
 geonn_place_in_degrees(const PointSource *source, const Datum *values, PointRow *row, GeonnPointState state,
 					   int32 *detail)
 {
+	int32		srid = *detail;
 	Datum		value;
 
 	if (state == GEONN_POINT_OK)
 		check_srid(source, row, GEONN_POINT_SRID);
-	if (state != GEONN_POINT_WRONG_SRID || *detail == 0)
+	if (state != GEONN_POINT_WRONG_SRID || srid == 0)
 		return state;
-	check_srid(source, row, *detail);
+	check_srid(source, row, srid);
 	state = GEONN_POINT_OK;
-	if (is_finite(row))
+	value = values[source->columns[COLUMN_POINT].attribute - 1];
+	if (is_finite(row) && in_degrees(source, row, srid, &value))
 	{
-		value = in_degrees(source, row, *detail, values[source->columns[COLUMN_POINT].attribute - 1]);
 		state = geonn_point_decode(source->point_kind, value, &row->latitude, &row->longitude, detail);
+		note_infinite(row, srid);
 	}
 	row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
 	return state;
@@ -256,12 +273,13 @@ open_in_degrees(void *state)
 
 	wanted->row->shape = geonn_shape_open(wanted->source->point_kind, wanted->value,
 										  wanted->owner == NULL ? NULL : name_owner, wanted->owner);
-	(void) survey(wanted->row);
+	if (survey(wanted->row) && wanted->srid != GEONN_POINT_SRID)
+		note_infinite(wanted->row, wanted->srid);
 }
 
 /*
- * Transform a shape that has been opened in another SRID, and close it.  Returns false if it has the SRID that it should, or
- * is empty or has a vertex that is no number, so that there is nothing to transform.
+ * Transform a shape that has been opened in another SRID, and close it.  Returns false if it has the SRID that it should; if it
+ * is empty or has a vertex that is no number, so that there is nothing to transform; or if it cannot be transformed.
  */
 static bool
 transform_shape(WantedShape *wanted)
@@ -272,8 +290,8 @@ transform_shape(WantedShape *wanted)
 
 	if (wanted->srid == GEONN_POINT_SRID)
 		return false;
-	if (is_transformed)
-		wanted->value = in_degrees(wanted->source, row, wanted->srid, geonn_shape_value(whole));
+	wanted->value = geonn_shape_value(whole);
+	is_transformed = is_transformed && in_degrees(wanted->source, row, wanted->srid, &wanted->value);
 	geonn_shape_close(whole);
 	row->shape = NULL;
 	return is_transformed;
@@ -306,7 +324,7 @@ geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls
 void
 geonn_reopen_shape(const ShapeOwner *owner, Datum value, PointRow *row)
 {
-	open_in_degrees(&(WantedShape) {.source = owner->source,.row = row,.owner = owner,.value = value});
+	open_in_degrees(&(WantedShape) {.source = owner->source,.row = row,.owner = owner,.value = value,.srid = GEONN_POINT_SRID});
 }
 
 const GeonnRefusal *

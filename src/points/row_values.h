@@ -29,8 +29,9 @@ extern GeonnPointState geonn_place_in_degrees(const PointSource *source, const D
 											  GeonnPointState state, int32 *detail);
 
 /*
- * Set a row's coordinates as geonn_read_coordinates() does, and transform a value of another SRID.  Raises an error
- * that names the row if the value has another SRID than the column's values before, or if ST_Transform raises one.
+ * Set a row's coordinates as geonn_read_coordinates() does, and transform a value of another SRID.  Where it cannot be
+ * transformed, both coordinates are NaN, and row->untransformed says why.  Raises an error that names the row if the value has
+ * another SRID than the column's values before, or if ST_Transform transforms none of that SRID.
  */
 static inline GeonnPointState
 geonn_read_place(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row, int32 *detail)

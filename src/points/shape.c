@@ -424,6 +424,14 @@ find_out_of_range(const GeonnVertices *vertices, bool is_plane, double *latitude
 	return false;
 }
 
+void
+geonn_shape_rewind(GeonnShapeReader *reader)
+{
+	reader->position = reader->start;
+	reader->geometries = 1;
+	reader->rings = 0;
+}
+
 bool
 geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude)
 {
@@ -445,9 +453,7 @@ geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude
 	if (is_valid && first.count > 0)
 		geonn_vertex(&first, 0, latitude, longitude);
 	Assert(!is_valid || first.count == 0 || reader->is_plane || geonn_coordinates_valid(*latitude, *longitude));
-	reader->position = reader->start;
-	reader->geometries = 1;
-	reader->rings = 0;
+	geonn_shape_rewind(reader);
 	return first.count > 0;
 }
 

@@ -112,6 +112,9 @@ extern bool geonn_shape_next_checked(GeonnShapeReader *reader, GeonnPart *part);
 /* Read the next part without vectors, and without a check of arcs and rings. */
 extern bool geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part);
 
+/* Begin again with the first part, where all parts so far were read without vectors. */
+extern void geonn_shape_rewind(GeonnShapeReader *reader);
+
 extern void geonn_shape_close(GeonnShapeReader *reader);
 
 /* A geonn_ring_pause of the module: raises an error if the statement is to be cancelled. */

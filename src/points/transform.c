@@ -7,6 +7,10 @@
  * postgis: its name is not looked up in search_path, where another role could have planted one.  It is looked up once a
  * statement and side, so that what PostGIS remembers between two calls of a function stays.
  *
+ * A value that ST_Transform refuses is one row's mistake.  Nothing needs to be rolled back after such an error, so that a row
+ * needs no subtransaction, which parallel workers may not begin: before the first value of an SRID an empty point is transformed,
+ * for which PostGIS reads its tables, and raises the errors that are not about a value.
+ *
  * ST_Transform knows an SRID by its row in the table spatial_ref_sys.  PostGIS remembers rows, some versions until the
  * session ends.  So a session that has a row's hash keeps it, too: kept datasets, bases and caches of other definitions
  * are not those of this session, and a change of the row counts from the next session on.  If the type of a column names
@@ -36,6 +40,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "base/attempt.h"
 #include "base/compat.h"
 #include "base/extension.h"
 #include "points/geometry.h"
@@ -55,6 +60,7 @@ struct GeonnTransform
 	bool		is_mixed;		/* they have */
 	MemoryContext context;		/* has the transform, and what PostGIS remembers */
 	FmgrInfo	function;		/* ST_Transform; its OID is 0 before the first value */
+	int32		known;			/* the SRID that PostGIS has looked up last; 0: none */
 };
 
 GeonnTransform *
@@ -163,12 +169,40 @@ look_up_function(GeonnTransform *transform)
 	fmgr_info_cxt(function, &transform->function, transform->context);
 }
 
-Datum
-geonn_transform_value(GeonnTransform *transform, Datum value)
+/* Have PostGIS look up an SRID. */
+static void
+look_up_srid(GeonnTransform *transform, int32 srid)
 {
-	if (unlikely(!OidIsValid(transform->function.fn_oid)))
+	if (!OidIsValid(transform->function.fn_oid))
 		look_up_function(transform);
-	return FunctionCall2(&transform->function, value, Int32GetDatum(GEONN_POINT_SRID));
+	(void) FunctionCall2(&transform->function, geonn_empty_point(srid), Int32GetDatum(GEONN_POINT_SRID));
+	transform->known = srid;
+}
+
+Datum
+geonn_transform_value(GeonnTransform *transform, int32 srid, Datum value, const char **reason)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile Datum transformed;
+
+	if (unlikely(transform->known != srid))
+		look_up_srid(transform, srid);
+	transformed = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+	PG_TRY();
+	{
+		transformed = FunctionCall2(&transform->function, transformed, Int32GetDatum(GEONN_POINT_SRID));
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error = geonn_take_error(context);
+
+		/* PostGIS gives its own errors no other code */
+		if (error->sqlerrcode != ERRCODE_INTERNAL_ERROR)
+			ReThrowError(error);
+		*reason = error->message;
+	}
+	PG_END_TRY();
+	return transformed;
 }
 
 /* ---- what an SRID means ---- */

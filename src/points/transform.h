@@ -38,10 +38,13 @@ extern bool geonn_transform_is_mixed(const GeonnTransform *transform);
 extern int32 geonn_transform_srid(const GeonnTransform *transform);
 
 /*
- * Return a value in SRID 4326, in the current memory context.  Raises the errors that a call of ST_Transform by the
- * current role raises: also that the role lacks EXECUTE.
+ * Return a value of this SRID in SRID 4326, in the current memory context; the value is not empty.  Where ST_Transform raises an
+ * error about the value, as for a place outside of the projection's area, sets *reason to the error's message; the result has no
+ * meaning then.
+ * Raises the errors that each call of ST_Transform by the current role raises: that the role lacks EXECUTE, or that PostGIS does
+ * not know the SRID.
  */
-extern Datum geonn_transform_value(GeonnTransform *transform, Datum value);
+extern Datum geonn_transform_value(GeonnTransform *transform, int32 srid, Datum value, const char **reason);
 
 /*
  * Return what the values of a column mean, for labels: a hash of the definition of the SRID that the column's type has, or

@@ -358,6 +358,13 @@ forget_rows(SqlReferences *references)
 	references->valid = references->invalid = (Numbers) {0};
 }
 
+int
+geonn_sql_tell_memory(void)
+{
+	errdetail("They need more memory than geonn.session_memory_limit, which is %d kB, leaves.", geonn_session_memory_limit);
+	return errhint("Raise geonn.session_memory_limit, or set geonn.enable_sql_joins to off for this statement.");
+}
+
 void
 geonn_sql_references_read(SqlReferences *references)
 {
@@ -400,8 +407,6 @@ geonn_sql_references_read(SqlReferences *references)
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 references->has_own ?
 			 errmsg("PostgreSQL's own plan answers rows of a join, one after the other, as geonn cannot keep its references") :
-			 errmsg("geonn reads the references of a nearest-neighbour subquery again for each row"),
-			 errdetail("They need more memory than geonn.session_memory_limit, which is %d kB, leaves.",
-					   geonn_session_memory_limit),
-			 errhint("Raise geonn.session_memory_limit, or set geonn.enable_sql_joins to off for this statement.")));
+			 errmsg("geonn reads the references of a join again for each row"),
+			 geonn_sql_tell_memory()));
 }

@@ -77,6 +77,9 @@ extern void geonn_sql_references_begin(SqlReferences *references, PlanState *pla
  */
 extern void geonn_sql_references_read(SqlReferences *references);
 
+/* For ereport: the DETAIL and HINT of references that need more memory than geonn.session_memory_limit leaves. */
+extern int	geonn_sql_tell_memory(void);
+
 /*
  * Is PostgreSQL's own plan to answer each outer row, since the engine does not take many of the references, or since PostGIS's
  * function may refuse one that an index need not look at?

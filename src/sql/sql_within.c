@@ -368,9 +368,7 @@ begin_matches(WithinJoin *join)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("geonn cannot keep the references of a right join"),
-				 errdetail("They need more memory than geonn.session_memory_limit, which is %d kB, leaves.",
-						   geonn_session_memory_limit),
-				 errhint("Raise geonn.session_memory_limit, or set geonn.enable_sql_joins to off for this statement.")));
+				 geonn_sql_tell_memory()));
 	join->matched = MemoryContextAllocExtended(CurrentMemoryContext, join->references.count + 1,
 											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	join->next_alone = 0;

@@ -1,8 +1,8 @@
 
 # Columns of geometry in another SRID than 4326 have the rows of a table that ST_Transform made of them before, bit by bit:
 # points and shapes, of either side, with the SRID in the type or in the values; also by references that the engine
-# keeps, by a base, in caches, and after changes.  ST_Transform is PostGIS's, whatever another role plants, and what it raises
-# names the row.  Columns without an SRID, or with several, and curves are errors, and so are all of them with transform => false.
+# keeps, by a base, in caches, and after changes.  ST_Transform is PostGIS's, whatever another role plants.  Values that it cannot
+# transform are invalid coordinates, and other errors of it name the row.  Columns without an SRID, or with several, and curves are errors, and so are all of them with transform => false.
 #
 # needs: postgis
 # rooms: points join pages live cache
@@ -195,7 +195,6 @@ wrong("ST_Transform(g, 4326)", qr/ERROR:  22023: the (point|shape) of id 7 of re
 wrong("ST_SetSRID(g, 0)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 0\n.*\nHINT:  .*ST_SetSRID/, 'no SRID', qr/^0\|0\|1\|id 7: the point has SRID 0/);
 wrong("ST_SetSRID('CIRCULARSTRING(0 0, 1 1, 2 0)'::geometry, 27700)", qr/ERROR:  0A000: the shape of id 7 of relation "wrong" has a CircularString\n.*\nHINT:  .*ST_CurveToLine/, 'a curve',
 	qr/^0\|1\|0\|id 7: the shape has a CircularString$/);
-wrong("ST_SetSRID(ST_MakePoint(1e300, -1e300), 27700)", qr/ERROR:  XX000: .*\nCONTEXT:  transforming the (point|shape) of id 7 of relation "wrong" from SRID 27700 to 4326\n/, 'what ST_Transform raises');
 # coordinates that are no numbers
 query(q{CREATE TABLE not_finite AS SELECT i AS id, ST_SetSRID(g, 27700) AS g FROM unnest(ARRAY[ST_MakePoint(400000, 300000), ST_MakePoint('NaN', 1), ST_MakePoint(1, '-Infinity')]) WITH ORDINALITY u(g, i);
 	CREATE TABLE not_finite_lines AS SELECT id, CASE WHEN id = 1 THEN g ELSE ST_MakeLine(ST_SetSRID(ST_MakePoint(400000, 300000), 27700), g) END AS g FROM not_finite});
@@ -203,7 +202,7 @@ foreach my $table ('not_finite', 'not_finite_lines')
 {
 	is(query("SET client_min_messages = error; SELECT string_agg(obs_id || ':' || ref_id, ' ' ORDER BY obs_id) FROM geonn_nearest('few_obs', '$table', k => 3)"), '1:1 2:1 3:1',
 		"$table: numbers alone are neighbours");
-	like(error_of("SELECT FROM geonn_nearest('few_obs', '$table');"), qr/WARNING:  01000: 2 rows of relation "$table" were skipped: coordinates out of range\nDETAIL:  NaN or infinite: 2;/, "$table: others are skipped");
+	like(error_of("SELECT FROM geonn_nearest('few_obs', '$table');"), qr/WARNING:  01000: 2 rows of relation "$table" were skipped: coordinates out of range\nDETAIL:  NaN, infinite, or not to be transformed to SRID 4326: 2;/, "$table: others are skipped");
 	like(error_of("SELECT FROM geonn_nearest('few_obs', '$table', invalid => 'error');"), qr/ERROR:  22003: longitude of id 2 of relation "$table" is out of range: NaN/, "$table: or an error");
 	is(query("SET client_min_messages = error; SELECT rows, not_finite FROM geonn_check('$table')"), '3|2', "$table: and counted");
 }
@@ -216,6 +215,45 @@ is(query(q{CREATE TABLE far AS SELECT i AS id, ST_SetSRID(ST_MakePoint(1e300, -1
 	CREATE TABLE unknown (id integer, g geometry(Point, 910000)); INSERT INTO unknown VALUES (5, 'SRID=910000;POINT(1 1)'); ANALYZE;
 	EXPLAIN SELECT * FROM geonn_within('obs', 'far', 1000) WHERE ref_id = 1}) =~ /geonn/ ? 1 : 0, 1, 'planning transforms nothing');
 like(error_of(q{SELECT geonn_nearest('few_obs', 'unknown');}), qr/ERROR:  .*910000.*\nCONTEXT:  transforming the point of id 5/, 'an SRID that PostGIS does not know');
+
+# ---- places that cannot be transformed ----
+
+query(q{CREATE TABLE outside AS SELECT i AS id, CASE WHEN i IN (3, 4, 8) THEN ST_SetSRID(ST_MakePoint(1e8, 1e8), 27700) ELSE ST_Transform(place(i, -6, 1, 50, 58), 27700) END AS g
+		FROM generate_series(1, 900) i;
+	CREATE TABLE outside_lines AS SELECT id, ST_MakeLine(ST_SetSRID(ST_MakePoint(400000, 300000), 27700), g) AS g FROM outside;
+	CREATE VIEW of_outside AS TABLE outside;
+	CREATE VIEW of_outside_lines AS TABLE outside_lines});
+foreach my $table ('outside', 'outside_lines')
+{
+	my $what = $table eq 'outside' ? 'point' : 'shape';
+	my $said = qr/WARNING:  01000: 3 rows of relation "$table" were skipped: coordinates out of range\nDETAIL:  NaN, infinite, or not to be transformed to SRID 4326: 3; latitude not from -90 to 90: 0;/;
+	my $named = qr/ERROR:  22003: the $what of id 3 of relation "$table" cannot be transformed from SRID 27700 to 4326: .*\nHINT:  .*invalid => 'skip'/;
+	my $same = sub {
+		my ($source, $settings) = @_;
+
+		return query("SET client_min_messages = error; $settings
+			SELECT count(*), count(a), count(b) FROM (SELECT obs_id, ref_id, distance, 1 AS a FROM geonn_nearest('few_obs', '$source', k => 1000)) a
+				FULL JOIN (SELECT obs_id, ref_id, distance, 1 AS b FROM geonn_nearest('few_obs', 'inside_$table', k => 1000)) b USING (obs_id, ref_id, distance);
+			SELECT count(*), count(a), count(b) FROM (SELECT obs_id, ref_id, distance, 1 AS a FROM geonn_nearest('$source', 'few_ref')) a
+				FULL JOIN (SELECT obs_id, ref_id, distance, 1 AS b FROM geonn_nearest('inside_$table', 'few_ref')) b USING (obs_id, ref_id, distance)");
+	};
+	my $pairs = query('SELECT count(*) FROM few_obs') * 897;
+
+	query("CREATE TABLE inside_$table AS SELECT id, ST_Transform(g, 4326) AS g FROM $table WHERE id NOT IN (3, 4, 8); ANALYZE; VACUUM $table");
+	is($same->($table, ''), "$pairs|$pairs|$pairs\n897|897|897", "$table: the others have their rows") for 1 .. 2;
+	is($same->("of_$table", 'SET max_parallel_workers_per_gather = 2; SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'),
+		"$pairs|$pairs|$pairs\n897|897|897", "$table: also in parallel workers");
+	foreach my $sides ("'few_obs', '$table'", "'$table', 'few_ref'")
+	{
+		like(error_of("SELECT FROM geonn_nearest($sides);"), $said, "$sides: values that cannot be transformed are skipped");
+		like(error_of("SELECT FROM geonn_nearest($sides, invalid => 'error');"), $named, "$sides: or an error that names the row");
+	}
+	is(query("SET client_min_messages = error; SELECT count(*), count(ref_id) FROM geonn_nearest('$table', 'few_ref', keep_unmatched => true)"), '900|897', "$table: or stay without a neighbour");
+	like(query("SET client_min_messages = error; SELECT not_finite, invalid_shapes, examples[1] FROM geonn_check('$table')"), qr/^3\|0\|id 3: the $what cannot be transformed from SRID 27700 to 4326: /, "$table: geonn_check counts them, and names one");
+	query("UPDATE $table SET g = (SELECT g FROM $table WHERE id = 3) WHERE id = 5; DELETE FROM inside_$table WHERE id = 5");
+	$pairs -= query('SELECT count(*) FROM few_obs');
+	is($same->($table, ''), "$pairs|$pairs|$pairs\n896|896|896", "$table: after a change") for 1 .. 2;
+}
 
 # ---- whose function ----
 
