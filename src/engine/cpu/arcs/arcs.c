@@ -97,6 +97,20 @@ is_cancelled(const struct building *building)
 	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
 }
 
+/* Count the shapes, and note the first arcs of the first ones. */
+static void
+list_shapes(struct cpu_arcs *arcs, const struct dataset *dataset)
+{
+	for (uint32_t i = 0; i < dataset->count; i++)
+	{
+		if (i > 0 && dataset->shape[i] == dataset->shape[i - 1])
+			continue;
+		if (arcs->shapes < GEONN_K_MAX)
+			arcs->shape_arc[arcs->shapes] = i;
+		arcs->shapes++;
+	}
+}
+
 /* ---- pieces ---- */
 
 /* List the arcs that are cut; only count them as long as the list has no memory. */
@@ -353,6 +367,7 @@ build(struct building *building, struct failure *failure)
 	struct cpu_arcs *arcs = building->arcs;
 	bool		done = make_vertices(building, failure);
 
+	list_shapes(arcs, dataset);
 	if (done && !is_cancelled(building))
 		done = make_index(building, failure);
 	if (done && !is_cancelled(building))

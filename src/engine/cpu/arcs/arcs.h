@@ -33,6 +33,8 @@ struct cpu_arcs_parts
 struct cpu_arcs
 {
 	size_t		count;			/* how many pieces of arcs the index has: more than the dataset has arcs, if some are cut */
+	uint32_t	shapes;			/* how many shapes the dataset has */
+	uint32_t	shape_arc[GEONN_K_MAX]; /* the first arc in the dataset of each of its first shapes */
 	struct shape_vertices vertices; /* behind them the vertices of arcs that are cut, of each arc from end to end */
 	uint32_t   *measured;		/* [vertices of arcs that are cut] the vertex where the arc begins that is measured for
 								 * the piece */

@@ -22,6 +22,9 @@
 /* the same of a shape that asks: steps are leaves, parts, or two arcs by brute force */
 #define STEPS_UNTIL_LOOK 64
 
+/* An observation counts its candidates where the shapes are at most so many times k: finding k of them takes longer. */
+#define COUNTED_EACH 8
+
 /* Return whether the walk may end early. */
 static inline bool
 is_stopped(struct work *work)
@@ -210,6 +213,25 @@ choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measu
 }
 
 /*
+ * Return how many shapes with upper bounds give an observation its limit (arcs_search.c): k, or all candidates where these are
+ * fewer.  Too few would lose answers, too many only leave the limit as it is.  So shapes are counted that the conditions allow
+ * at any distance, as offer() takes no others, or, where they are many beside k, just those of the dataset.
+ */
+static inline uint32_t
+limiting_shapes(const struct work *work)
+{
+	const struct cpu_arcs *arcs = work->arcs;
+	uint32_t	k = work->question->k < arcs->shapes ? work->question->k : arcs->shapes;
+	uint32_t	count = 0;
+
+	if (work->conditions.plain || arcs->shapes > GEONN_K_MAX || arcs->shapes > COUNTED_EACH * k)
+		return k;
+	for (uint32_t i = 0; i < arcs->shapes && count < k; i++)
+		count += arcs_is_candidate(&work->conditions, arcs->shape_arc[i]);
+	return count;
+}
+
+/*
  * Begin with an observation and a limit of its chords.  The values in row `number` of the batch are read once, because the
  * client can change the batch meanwhile.
  */
@@ -220,6 +242,7 @@ begin_observation(struct work *work, uint32_t number, double limit)
 	if (work->piece->search->columns.radius != NULL)
 		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.of.radius)) + SHAPE_ARCS_MARGIN);
 	set_limit(work, limit);
+	work->k = limiting_shapes(work);
 	work->best_count = work->found = 0;
 	work->maybe_count = work->maybe_seen = work->maybe_left = 0;
 	if (++work->stamp == 0)

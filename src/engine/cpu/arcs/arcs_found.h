@@ -105,6 +105,7 @@ struct work
 	float		limit_squared;	/* a little more */
 
 	/* The k shapes with the least upper bounds so far, in the order of these bounds. */
+	uint32_t	k;				/* the question's, or fewer if fewer shapes are candidates; 0: all that are within the limit */
 	uint32_t	best_count;
 	double	   *best;
 	uint32_t   *best_shape;
@@ -185,7 +186,7 @@ grow_table(struct work *work)
 static void
 rank(struct work *work, uint32_t shape, double former, double upper)
 {
-	uint32_t	k = work->question->k;
+	uint32_t	k = work->k;
 	uint32_t	at;
 
 	/* Take the shape out of its former place among the best, if it has one. */
@@ -259,7 +260,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 		return;
 	if (upper < found->upper)
 	{
-		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.arc, upper + SHAPE_ARCS_MARGIN))
+		if (work->k > 0 && arcs_is_within_radius(&work->conditions, maybe.arc, upper + SHAPE_ARCS_MARGIN))
 			rank(work, maybe.shape, found->upper, upper);
 		found->upper = upper;
 	}

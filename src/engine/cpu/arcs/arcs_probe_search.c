@@ -516,7 +516,7 @@ limit_by_former(const struct work *work, const struct sides *sides)
 {
 	struct geonn_vector centre = {sides->centre[0], sides->centre[1], sides->centre[2]};
 
-	if (!work->conditions.plain || work->best_count != work->question->k || work->question->k == 0)
+	if (!work->conditions.plain || work->best_count != work->k || work->k == 0)
 		return INFINITY;
 	return work->best[work->best_count - 1] + SHAPE_ARCS_MARGIN + work->from_radius + sides->radius +
 		sqrt(geonn_chord_squared(work->from, centre));

@@ -15,7 +15,8 @@
  *
  * A leaf gives two bounds for each arc, or piece of an arc, from the distance of the observation to its chord
  * in float64: with its sagitta less and more (arcs.c).  The upper bounds of k shapes, each the least
- * over the arcs that were seen of the shape, give the limit.  An arc stays a candidate while its lower bound is
+ * over the arcs that were seen of the shape, give the limit.  Where fewer than k shapes are candidates, the upper bounds of all
+ * of them do: no shape that may be in the answer is beyond the greatest.  An arc stays a candidate while its lower bound is
  * within the limit, and within the upper bound of its own shape.  At the end those that are left are measured by
  * common/arc.h, with the vertices that are as near, and candidates.c puts the least distance of each shape in order.
  * Arcs whose distances are equal are all measured (see below).  The first of them stands for its shape in the answer: the
@@ -379,7 +380,7 @@ answer(struct work *work, uint32_t row)
 
 	if (piece->by_index && piece->answered == work->bundle.end)
 		begin_bundle(work);
-	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
+	if (work->conditions.plain && work->best_count == work->k && work->k > 0)
 		limit = fmin(limit, work->best[work->best_count - 1] + SHAPE_ARCS_MARGIN +
 					 sqrt(geonn_chord_squared(work->from, observation->vector)));
 	begin_observation(work, piece->first + row, limit);
