@@ -253,17 +253,25 @@ static void
 rescan_node(CustomScanState *state)
 {
 	JoinNode   *node = (JoinNode *) state;
+	bool		children_change = false;
 	ListCell   *cell;
 
-	end_execution(node);
 	foreach(cell, state->custom_ps)
 	{
 		PlanState  *child = lfirst(cell);
 
 		if (state->ss.ps.chgParam != NULL)
 			UpdateChangedParamSet(child, state->ss.ps.chgParam);
-		if (child->chgParam == NULL)
-			ExecReScan(child);
+		children_change |= child->chgParam != NULL;
+	}
+	if (children_change || node->context == NULL || node->methods->go_on == NULL || !node->methods->go_on(node))
+	{
+		end_execution(node);
+		foreach(cell, state->custom_ps)
+		{
+			if (((PlanState *) lfirst(cell))->chgParam == NULL)
+				ExecReScan(lfirst(cell));
+		}
 	}
 	ExecScanReScan(&state->ss);
 }

@@ -13,7 +13,7 @@
 
 typedef struct JoinNode JoinNode;
 
-/* what scan.c, lateral.c, sql_join.c and sql_within.c set */
+/* what scan.c, lateral.c, sql_join.c, sql_within.c and sql_zone_scan.c set */
 typedef struct JoinNodeMethods
 {
 	CustomScanMethods scan;		/* first: the node's name in EXPLAIN, and geonn_node_create */
@@ -25,6 +25,12 @@ typedef struct JoinNodeMethods
 
 	/* Return the scan's slot with the next row, or empty at the end. */
 	TupleTableSlot *(*next_row) (JoinNode *node);
+
+	/*
+	 * Go on with other parameters, of which no child of the node has one, in the present execution.  False, or NULL: it
+	 * cannot, and another execution begins.
+	 */
+	bool		(*go_on) (JoinNode *node);
 
 	/* Create a search whose references all processes share, in the current memory context. */
 	GeonnSearch *(*prepare) (JoinNode *node);

@@ -38,7 +38,7 @@ extern bool geonn_may_plan_another(void);
 
 /*
  * Can the statement use geonn's plan nodes?  One that rechecks rows that other sessions update cannot
- * (UPDATE, DELETE, MERGE, FOR UPDATE).
+ * (UPDATE, DELETE, MERGE, FOR UPDATE), but by a form that takes it (LateralForm.takes_update).
  */
 extern bool geonn_statement_takes_nodes(const PlannerInfo *root);
 

@@ -56,7 +56,7 @@ struct LateralForm
 	bool		(*recognise) (PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path);
 
 	/*
-	 * Can a statement that updates outer rows have the node?  NULL: none can.
+	 * Can a statement that updates, deletes or locks rows have the node?  NULL: none can.
 	 */
 	bool		(*takes_update) (PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo *inner);
 

@@ -34,6 +34,7 @@
 #include "sql/sql_reasons.h"
 #include "sql/sql_statement.h"
 #include "sql/sql_within.h"
+#include "sql/sql_zone_scan.h"
 
 /* a statement that costs less is for so few rows that a second plan would take longer than what it can save */
 #define COST_OF_FEW_ROWS 12
@@ -190,11 +191,13 @@ static PlannedStmt *
 plan_both_ways(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
 {
 	uint64		nodes;
+	ZoneScans	scans = {0};
 	Query	   *copy;
 	PlannedStmt *plain;
 	PlannedStmt *joined;
 
-	if (!geonn_enable_sql_joins || (options & CURSOR_OPT_FAST_PLAN) != 0 || !rewrite(query, true))
+	if (!geonn_enable_sql_joins || (options & CURSOR_OPT_FAST_PLAN) != 0 ||
+		(!rewrite(query, true) && !geonn_asks_for_zones_of_rows(query)))
 		return plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 	if (!geonn_may_search())
 		return geonn_without_nodes(plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT));
@@ -204,18 +207,22 @@ plan_both_ways(Query *query, const char *text, int options, ParamListInfo parame
 		return plain;
 	(void) rewrite(copy, false);
 	nodes = geonn_subquery_nodes();
+	(void) geonn_offer_zone_scans(&scans);
 	joined = plan_as_it_is(copy, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
-	if (geonn_subquery_nodes() == nodes)
+	(void) geonn_offer_zone_scans(NULL);
+	if (geonn_subquery_nodes() == nodes && scans.nodes == 0)
 		return plain;
 
 	/* PostgreSQL does not count what the actions of MERGE cost, where a subquery can end up */
-	return joined->commandType == CMD_MERGE || joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
+	return joined->commandType == CMD_MERGE ||
+		joined->planTree->total_cost + scans.zones < plain->planTree->total_cost ? joined : plain;
 }
 
 static PlannedStmt *
 plan_statement(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
 {
 	PlannedStmt *volatile plan = NULL;
+	ZoneScans  *former = geonn_offer_zone_scans(NULL);
 
 	geonn_planning_begins();
 	PG_TRY();
@@ -226,6 +233,7 @@ plan_statement(Query *query, const char *text, int options, ParamListInfo parame
 	}
 	PG_FINALLY();
 	{
+		(void) geonn_offer_zone_scans(former);
 		geonn_planning_ends();
 	}
 	PG_END_TRY();
@@ -238,6 +246,7 @@ geonn_plan_sql_statements(void)
 	geonn_register_lateral_form(&geonn_subquery_form);
 	geonn_register_lateral_form(&geonn_within_lateral_form);
 	geonn_own_plan_register();
+	geonn_plan_zone_scans();
 	previous_hook = planner_hook;
 	planner_hook = plan_statement;
 }

@@ -34,11 +34,15 @@
  * (sql_fallback.c), the function is called for all pairs of this round, until the engine can be had again.  Where
  * PostgreSQL has an index, its own plan says for which pairs (sql_own_plan.c).  Where the references do not
  * fit in geonn.session_memory_limit, that plan says so, too, or each outer row has them read again.
+ *
+ * Statements that update, delete or lock rows have the node, too.  For a row that another transaction has updated, PostgreSQL
+ * executes the plan again with this row's new version alone: there the function decides, without a search.
  */
 #include "postgres.h"
 
 #include <math.h>
 
+#include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
@@ -96,6 +100,8 @@ typedef struct WithinJoin
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
+	bool		returns_references; /* the node's rows have columns of references */
+	bool		rechecks_row;	/* the plan is executed again for a row that another transaction has updated (EvalPlanQual) */
 	ExprState  *implied;		/* is tested before the function is called */
 	ExprState  *others;			/* the other clauses, where they may be tested before the clause, too */
 	bool		asks_whether;	/* one pair by which all clauses hold is enough for an outer row */
@@ -144,6 +150,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	WithinExpressions *expressions = &join->planned;
 	WithinPrivate planned;
 	PlanState  *references;
+	Bitmapset  *returned = NULL;
 	bool		is_of_plane;
 
 	geonn_unpack_fields(scan->custom_exprs, expressions);
@@ -175,6 +182,9 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	node->filter = expressions->clauses;
 	join->asks_whether = boolVal(planned.others_first) && (lateral->type == JOIN_SEMI || lateral->type == JOIN_ANTI);
 	join->asks_nearest = join->asks_whether && node->filter == NIL;
+	pull_varattnos((Node *) scan->scan.plan.targetlist, INDEX_VAR, &returned);
+	join->returns_references = bms_prev_member(returned, -1) > lateral->outer_columns - FirstLowInvalidHeapAttributeNumber;
+	join->rechecks_row = estate->es_epq_active != NULL;
 	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
 	join->expressions = CreateExprContext(estate);
 	join->expressions->ecxt_scantuple = join->pair;
@@ -507,7 +517,7 @@ set_found_pair(WithinJoin *join, uint64 number, uint64 reference, Datum *values,
 	const Reference *row = join->references.rows[reference];
 
 	join->reference = reference;
-	if (join->asks_nearest)
+	if (join->asks_nearest && !join->returns_references)
 		set_pair(join, number, NULL, NULL, values, nulls);
 	else
 		set_pair(join, number, row->values, row->nulls, values, nulls);
@@ -792,7 +802,7 @@ begin_round(LateralNode *lateral)
 	join->comparison = COMPARED_WITH_NONE;
 	join->is_searched = join->has_answers = false;
 	geonn_zones_begin_round(&join->zones);
-	if (!geonn_sql_references_suit_own(&join->references) && geonn_may_ask(&join->fallback))
+	if (!join->rechecks_row && !geonn_sql_references_suit_own(&join->references) && geonn_may_ask(&join->fallback))
 		(void) try_search(join);
 }
 

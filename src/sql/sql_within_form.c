@@ -291,6 +291,30 @@ problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node 
 	return geonn_zones_problem(observation, reference);
 }
 
+bool
+geonn_is_zone_call(const Node *expression)
+{
+	const WithinFunction *function = find_function(expression);
+
+	return function != NULL && function->search == WITHIN_PLANE;
+}
+
+bool
+geonn_asks_for_zones(PlannerInfo *root, const RelOptInfo *rel, const Node *clause, Node **point, Node **zone)
+{
+	WithinQuestion question;
+	WithinForm	form;
+	bool		is_reversed;
+
+	if (!geonn_is_zone_call(clause) || !read_question(clause, &question))
+		return false;
+	is_reversed = bms_is_subset(rel->relids, pull_varnos(root, question.one));
+	*zone = is_reversed ? question.one : question.other;
+	*point = is_reversed ? question.other : question.one;
+	return bms_equal(pull_varnos(root, *zone), rel->relids) && bms_is_empty(pull_varnos(root, *point)) &&
+		problem_of_values(root, &question, *point, *zone, is_reversed, &form) == NULL;
+}
+
 /*
  * The other clauses that hold for all pairs for which a predicate of a plane does.
  */

@@ -40,4 +40,13 @@ typedef struct WithinForm
 extern WithinForm *geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 									 Relids joined, List *clauses);
 
+/* Is the expression a call of one of PostGIS's predicates by which the node finds polygons of a plane? */
+extern bool geonn_is_zone_call(const Node *expression);
+
+/*
+ * Does a clause of this relation ask which polygons of a plane, in its rows, have one point inside, that is of no relation of the
+ * query?  Sets both.
+ */
+extern bool geonn_asks_for_zones(PlannerInfo *root, const RelOptInfo *rel, const Node *clause, Node **point, Node **zone);
+
 #endif							/* GEONN_SQL_WITHIN_FORM_H */

@@ -12,6 +12,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
@@ -23,9 +24,9 @@
 #include "sql/sql_reasons.h"
 #include "sql/sql_within.h"
 #include "sql/sql_within_form.h"
+#include "sql/sql_zones.h"
 
-/* a call of PostGIS's function, and one of a function that measures a distance on the sphere, in the units of lateral_path.h */
-#define COST_OF_CALL 1
+/* a call of a function that measures a distance on the sphere, in the units of lateral_path.h */
 #define COST_OF_SPHERE_CALL 0.2
 
 /* of an arc of a line or polygon, in a call, and its bytes */
@@ -33,12 +34,15 @@
 #define BYTES_AN_ARC 16
 
 /*
- * For polygons of a plane: what begins a node, in these units; and in operators, what a point takes, and each byte of a polygon,
- * to be read from a TOAST table and indexed
+ * Implements LateralForm.takes_update, for rows that are locked, too: PostgreSQL executes the plan again for a row that another
+ * transaction has updated, with this row alone, and the node's children return it and the rows that belong to it.  Where the
+ * updated table has children, its rows have columns that no CustomScan can return.
  */
-#define COST_OF_PLANE 25
-#define OPERATORS_A_POINT 20
-#define OPERATORS_A_BYTE 1.5
+static bool
+takes_update(PlannerInfo *root, const RelOptInfo *outer pg_attribute_unused(), const RelOptInfo *inner pg_attribute_unused())
+{
+	return root->parse->resultRelation == 0 || !planner_rt_fetch(root->parse->resultRelation, root)->inh;
+}
 
 /*
  * Implements LateralForm.recognise.
@@ -99,20 +103,16 @@ arcs_of(const Path *path, bool has_shape)
 }
 
 /*
- * The costs of the node for polygons of a plane, before the first row, and of all rows.  A call takes far less than PostGIS
- * says where its polygon stays the same, and as much where the polygon is read for each call, of which PostgreSQL counts
- * nothing.  So what points take is scaled, and the polygons are counted as they are.
+ * The costs of the node for polygons of a plane, before the first row, and of all rows.
  */
 static void
 set_cost_of_plane(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
 {
-	double		scale = Max(form->call_cost / COST_OF_CALL, 1);
-	Cost		reading = references->total_cost + cpu_operator_cost * references->rows *
-		(OPERATORS_A_REFERENCE + OPERATORS_A_BYTE * references->pathtarget->width);
-	Cost		rows = OPERATORS_A_POINT * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
+	Cost		zones = geonn_zones_cost(form->call_cost, references);
 
-	custom->path.startup_cost = outer->startup_cost + reading + scale * COST_OF_PLANE;
-	custom->path.total_cost = outer->total_cost + reading + scale * (COST_OF_PLANE + rows);
+	custom->path.startup_cost = outer->startup_cost + zones;
+	custom->path.total_cost = outer->total_cost + zones +
+		geonn_zones_cost_of_points(form->call_cost, outer->rows, custom->path.rows);
 }
 
 /*
@@ -204,6 +204,7 @@ const LateralForm geonn_within_lateral_form = {
 	.node = &geonn_within_methods,
 	.takes_right = true,
 	.recognise = recognise,
+	.takes_update = takes_update,
 	.keep_own_path = keep_own_path,
 	.set_cost = set_cost,
 	.suits_workers = suits_workers,

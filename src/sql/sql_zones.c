@@ -27,11 +27,21 @@
 
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
 #include "base/compat.h"
+#include "plan/lateral_path.h"
 #include "sql/sql_distance.h"
 #include "sql/sql_zones.h"
+
+/*
+ * What begins a node, in the units of lateral_path.h; and in operators, what a point takes, and each byte of a polygon, to
+ * be read from a TOAST table and indexed
+ */
+#define COST_OF_PLANE 25
+#define OPERATORS_A_POINT 20
+#define OPERATORS_A_BYTE 1.5
 
 /* ---- the planner ---- */
 
@@ -83,6 +93,29 @@ geonn_zones_imply(const Node *clause, const Node *point, const Node *zone)
 	name = get_func_name(get_opcode(comparison->opno));
 	return name != NULL && strcmp(name, "geometry_overlaps") == 0 &&
 		geonn_is_of_extension(get_opcode(comparison->opno), "postgis");
+}
+
+/*
+ * A call takes far less than PostGIS says where its polygon stays the same, and as much where the polygon is read for each call,
+ * of which PostgreSQL counts nothing.  So what points take is scaled, and the polygons are counted as they are.
+ */
+static double
+scale_of(Cost call)
+{
+	return Max(call / COST_OF_CALL, 1);
+}
+
+Cost
+geonn_zones_cost(Cost call, const Path *zones)
+{
+	return zones->total_cost + scale_of(call) * COST_OF_PLANE +
+		cpu_operator_cost * zones->rows * (OPERATORS_A_REFERENCE + OPERATORS_A_BYTE * zones->pathtarget->width);
+}
+
+Cost
+geonn_zones_cost_of_points(Cost call, double points, double pairs)
+{
+	return scale_of(call) * (OPERATORS_A_POINT * cpu_operator_cost * points + cpu_tuple_cost * pairs);
 }
 
 /* ---- polygons ---- */
@@ -154,6 +187,25 @@ geonn_zones_begin_round(Zones *zones)
 {
 	zones->next_row = 0;
 	zones->left = 0;
+}
+
+/* Compare two polygons by their numbers. */
+static int
+compare_numbers(const void *one, const void *other)
+{
+	uint64		number = ((const PlaneFound *) one)->number;
+	uint64		other_number = ((const PlaneFound *) other)->number;
+
+	return number < other_number ? -1 : number > other_number;
+}
+
+void
+geonn_zones_find(Zones *zones, double x, double y)
+{
+	zones->left = geonn_plane_find(zones->plane, x, y, &zones->found);
+	/* the index has no use for them in between */
+	if (zones->left > 1)
+		qsort(unconstify(PlaneFound *, zones->found), zones->left, sizeof(PlaneFound), compare_numbers);
 }
 
 /*

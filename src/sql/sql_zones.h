@@ -5,6 +5,8 @@
 #ifndef GEONN_SQL_ZONES_H
 #define GEONN_SQL_ZONES_H
 
+#include "nodes/pathnodes.h"
+
 #include "join/reference_memory.h"
 #include "plan/lateral.h"
 #include "zones/plane.h"
@@ -39,6 +41,16 @@ extern bool geonn_is_of_polygons(Node *value);
 /* Does the clause ask whether the boxes of both values overlap, as they do for all pairs that are found without PostGIS? */
 extern bool geonn_zones_imply(const Node *clause, const Node *point, const Node *zone);
 
+/* a call of PostGIS's function, in the units of lateral_path.h */
+#define COST_OF_CALL 1
+
+/*
+ * The cost of reading polygons by this path, and indexing them; and of so many points, which have so many pairs.  Both are to be
+ * compared with those of PostgreSQL's own ways, where a call of PostGIS's function costs so much.
+ */
+extern Cost geonn_zones_cost(Cost call, const Path *zones);
+extern Cost geonn_zones_cost_of_points(Cost call, double points, double pairs);
+
 /* ---- the node ---- */
 
 /* Begin to read polygons, in the current memory context. */
@@ -64,6 +76,11 @@ extern PointStatus geonn_zones_read_point(const Zones *zones, const NullableDatu
 
 /* Begin with the first row of a round. */
 extern void geonn_zones_begin_round(Zones *zones);
+
+/*
+ * Find the polygons that may have a point: zones->left of them, in the order in which they were added, from zones->found on.
+ */
+extern void geonn_zones_find(Zones *zones, double x, double y);
 
 /*
  * Find the next polygon that may have the point of a row of the round, whose x are the longitudes, and whose y are the

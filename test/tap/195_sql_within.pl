@@ -129,8 +129,8 @@ my @cases = (
 	[ 1, "SELECT o.id, count(r.id) FROM o LEFT JOIN r ON $on GROUP BY o.id" ],
 
 	# what locks or changes rows
-	[ 0, "SELECT o.id, r.id FROM o JOIN r ON $on WHERE o.id < 30 FOR UPDATE" ],
-	[ 0, "SELECT o.id, r.id FROM o JOIN r ON $on WHERE o.id < 30 FOR SHARE OF r" ]);
+	[ 1, "SELECT o.id, r.id FROM o JOIN r ON $on WHERE o.id < 30 FOR UPDATE" ],
+	[ 1, "SELECT o.id, r.id FROM o JOIN r ON $on WHERE o.id < 30 FOR SHARE OF r" ]);
 my @wrong;
 
 for my $case (@cases)
