@@ -286,9 +286,8 @@ problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node 
 
 	if (question->search != WITHIN_PLANE)
 		return problem_on_sphere(root->parse->rtable, question, observation, reference, is_contained, form);
-	if (is_contained || (question->container == CONTAINER_EITHER && geonn_is_of_polygons(observation)))
-		return "its polygons are of the side that is not searched";
-	return geonn_zones_problem(observation, reference);
+	return is_contained ? "its polygons are of the side that is not searched" :
+		geonn_zones_problem(root->parse->rtable, observation, reference);
 }
 
 /*
