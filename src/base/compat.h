@@ -85,7 +85,7 @@ geonn_find_setting(const char *name)
 
 /* before 16, a relation that moves from one query to another carried its permissions in its entry of the range table */
 #define geonn_move_permissions(from, to, entry) ((void) (from), (void) (to), (void) (entry))
-#define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
+#define geonn_above_outer_join(clauses, relids, join) ((void) (relids), (void) (join), (clauses))
 
 /* from 16 on, columns of the outer rows of a right join are others above the join: no node returns these */
 #define GEONN_HAS_RIGHT_JOINS true
@@ -113,9 +113,8 @@ geonn_find_setting(const char *name)
 #define geonn_move_permissions(from, to, entry) \
 	((to)->rteperminfos = list_make1(copyObject(getRTEPermissionInfo((from)->rteperminfos, entry))), \
 	 (entry)->perminfoindex = 1)
-#define geonn_above_outer_join(clauses, relid, join) \
-	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
-								 bms_make_singleton((join)->ojrelid)))
+#define geonn_above_outer_join(clauses, relids, join) \
+	((List *) add_nulling_relids((Node *) (clauses), relids, bms_make_singleton((join)->ojrelid)))
 #define GEONN_HAS_RIGHT_JOINS false
 #define geonn_below_outer_join(class) ((void) (class), false)
 #define geonn_add_columns(root, columns, relations) \

@@ -17,18 +17,18 @@ typedef struct LateralPath
 {
 	CustomPath	path;			/* first */
 	JoinType	type;
-	Index		inner;			/* the relation of the rows that are asked for, or of the references */
+	Relids		inner;			/* the relation of the rows that are asked for, or those of the references */
 	const SpecialJoinInfo *outer_join;	/* NULL: an inner join */
 	List	   *neighbours;		/* clauses by which two rows match */
 	List	   *rows;			/* clauses that rows of the join must meet */
-	List	   *outer_columns;	/* Vars that are used of outer rows and of the inner relation's rows */
+	List	   *outer_columns;	/* Vars that are used of outer rows and of inner rows */
 	List	   *inner_columns;
 
 	/* set by the form's recognise */
 	const LateralForm *form;
 	void	   *question;		/* as the form has it */
 	List	   *question_columns;	/* expressions with all columns that the question needs of outer rows */
-	AttrNumber	least_column;	/* the node can return the inner relation's columns from this number on */
+	AttrNumber	least_column;	/* the node can return an inner relation's columns from this number on */
 	List	   *conditions;		/* RestrictInfos of the inner relation: two rows match only if its row meets them */
 	List	   *answered;		/* the join's clauses (RestrictInfo) that are in the question: the node itself tests no
 								 * pairs by them */
@@ -85,7 +85,7 @@ extern void geonn_register_lateral_form(const LateralForm *form);
 
 /*
  * Add the columns that these expressions use to the path's lists, each once.  False: the node cannot return one: it is no
- * column of the outer rows or of the inner relation.
+ * column of the outer rows or of an inner relation.
  */
 extern bool geonn_note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOptInfo *inner);
 

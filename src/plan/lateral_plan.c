@@ -51,7 +51,7 @@ geonn_note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const
 	foreach(cell, pull_var_clause((Node *) used, PVC_INCLUDE_PLACEHOLDERS))
 	{
 		Var		   *column = lfirst(cell);
-		bool		is_inner = IsA(column, Var) && column->varno == (int) inner->relid;
+		bool		is_inner = IsA(column, Var) && bms_is_member(column->varno, inner->relids);
 		List	  **columns = is_inner ? &path->inner_columns : &path->outer_columns;
 
 		if (is_inner ? column->varattno < path->least_column :
@@ -220,7 +220,7 @@ static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	LateralPath template = {.type = type,.inner = inner->relid,.outer_join = extra->sjinfo};
+	LateralPath template = {.type = type,.inner = inner->relids,.outer_join = extra->sjinfo};
 	CustomPath *path = &template.path;
 
 	path->path.parent = rel;
@@ -229,9 +229,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		previous_hook(root, rel, outer, inner, type, extra);
 	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI &&
 		 (type != JOIN_RIGHT || !GEONN_HAS_RIGHT_JOINS)) ||
-		inner->reloptkind != RELOPT_BASEREL ||
-		(inner->rtekind != RTE_FUNCTION && inner->rtekind != RTE_SUBQUERY && inner->rtekind != RTE_RELATION) ||
-		!bms_is_empty(rel->lateral_relids) ||
+		(inner->reloptkind != RELOPT_BASEREL && inner->reloptkind != RELOPT_JOINREL) || !bms_is_empty(rel->lateral_relids) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;

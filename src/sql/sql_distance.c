@@ -24,9 +24,6 @@
 #include "plan/known.h"
 #include "sql/sql_distance.h"
 
-/* bytes of the longest point, with Z, M and a box, as a cast from geography leaves one: most lines and polygons are longer */
-#define POINT_BYTES 80
-
 static const DistanceFunction functions[] = {
 	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, true},
 	{"st_distance", "postgis", 3, "false", GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, false},
@@ -180,12 +177,8 @@ inherited_bytes(Oid relation, AttrNumber column)
 	return bytes;
 }
 
-/*
- * Return how long a column's values are on average, as the statistics of its table say, through subqueries and views; 0:
- * unknown.
- */
-static int32
-average_bytes(const List *range_table, const Var *column)
+int32
+geonn_average_bytes(const List *range_table, const Var *column)
 {
 	const RangeTblEntry *entry;
 	const TargetEntry *target;
@@ -203,7 +196,7 @@ average_bytes(const List *range_table, const Var *column)
 		list_nth(entry->subquery->targetList, column->varattno - 1) : NULL;
 	if (target == NULL || !IsA(target->expr, Var) || ((const Var *) target->expr)->varlevelsup > 0)
 		return 0;
-	return average_bytes(entry->subquery->rtable, (const Var *) target->expr);
+	return geonn_average_bytes(entry->subquery->rtable, (const Var *) target->expr);
 }
 
 Node *
@@ -235,7 +228,7 @@ geonn_problem_of_points(const List *range_table, Node *value)
 	value = geonn_value_of_point(value);
 	if (!is_open(value))
 		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
-	return average_bytes(range_table, (const Var *) value) > POINT_BYTES ?
+	return geonn_average_bytes(range_table, (const Var *) value) > POINT_BYTES ?
 		"its values are too long for points, as statistics of their table say" : NULL;
 }
 

@@ -5,9 +5,12 @@
 #ifndef GEONN_SQL_DISTANCE_H
 #define GEONN_SQL_DISTANCE_H
 
-#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
 
 #include "points/geometry.h"
+
+/* bytes of the longest point, with Z, M and a box, as a cast from geography leaves one: most lines and polygons are longer */
+#define POINT_BYTES 80
 
 /* a function that computes a distance, called with so many arguments */
 typedef struct DistanceFunction
@@ -43,6 +46,12 @@ extern const char *geonn_sql_distance_of_geographies(Node *expression, Node **on
  * degrees of the plane.
  */
 extern bool geonn_is_distance_in_degrees(Node *expression);
+
+/*
+ * Return how long a column's values are on average, as the statistics of its table say, through subqueries and views of this
+ * range table; 0: unknown.
+ */
+extern int32 geonn_average_bytes(const List *range_table, const Var *column);
 
 /*
  * Return what keeps values from being taken as points of WGS84, as far as their type and statistics tell; NULL: nothing, but

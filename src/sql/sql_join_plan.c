@@ -122,7 +122,7 @@ static void
 set_cost(PlannerInfo *root, const LateralPath *path, CustomPath *custom)
 {
 	const SqlForm *form = path->question;
-	Cost		own = own_cost(find_base_rel(root, path->inner));
+	Cost		own = own_cost(find_base_rel(root, bms_singleton_member(path->inner)));
 	const Path *outer = linitial(custom->custom_paths);
 	Cost		references = form->references->total_cost + COST_OF_NEW_SEARCH +
 		OPERATORS_A_REFERENCE * cpu_operator_cost * form->references->rows;

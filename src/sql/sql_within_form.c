@@ -13,14 +13,15 @@
  * Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
- * The references are the rows of the inner relation, a table, partitioned table or subquery, by PostgreSQL's own
- * cheapest path: so privileges, policies, security barriers, locks and snapshots are those of the statement, and what
- * restricts the references alone is tested there.  The other clauses are tested by the node, for pairs within the
- * distance.
+ * The references are the rows of the inner relation, or of a join of several, by PostgreSQL's own cheapest path: so
+ * privileges, policies, security barriers, locks and snapshots are those of the statement, and what restricts the
+ * references alone is tested there.  The other clauses are tested by the node, for pairs within the distance.
  *
  * ST_DWithin for geometries measures in the plane of their coordinates, and is left alone.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -220,6 +221,17 @@ has_index_path(const RelOptInfo *inner)
 	return false;
 }
 
+/*
+ * How many rows the relation can have, of a table and of subqueries; infinity: it is a join.
+ */
+static double
+most_rows(const RelOptInfo *inner)
+{
+	if (inner->reloptkind == RELOPT_JOINREL)
+		return INFINITY;
+	return inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples;
+}
+
 static Cost
 cost_of(PlannerInfo *root, const RestrictInfo *clause)
 {
@@ -286,9 +298,8 @@ problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node 
 
 	if (question->search != WITHIN_PLANE)
 		return problem_on_sphere(root->parse->rtable, question, observation, reference, is_contained, form);
-	if (is_contained || (question->container == CONTAINER_EITHER && geonn_is_of_polygons(observation)))
-		return "its polygons are of the side that is not searched";
-	return geonn_zones_problem(observation, reference);
+	return is_contained ? "its polygons are of the side that is not searched" :
+		geonn_zones_problem(root->parse->rtable, observation, reference);
 }
 
 bool
@@ -347,6 +358,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	Node	   *reference = is_reversed ? question->one : question->other;
 	const char *problem;
 	Relids		sides;
+	Relids		of_reference;
 	QualCost	cost;
 	ListCell   *cell;
 
@@ -358,7 +370,8 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	form->radius = question->radius;
 	form->metric = question->metric;
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
-	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
+	of_reference = pull_varnos(root, reference);
+	if (bms_is_empty(of_reference) || !bms_is_subset(of_reference, inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
 	problem = problem_of_values(root, question, form->observation, reference, is_reversed, form);
 	if (problem != NULL)
@@ -384,8 +397,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	if (!geonn_references_fit(form->references, form->are_shapes))
 		return "its references would take more than half of geonn.session_memory_limit";
 	if ((has_index_path(inner) || type == JOIN_RIGHT) &&
-		!geonn_references_surely_fit(form->references, form->are_shapes,
-									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
+		!geonn_references_surely_fit(form->references, form->are_shapes, most_rows(inner)))
 		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";
 	return NULL;
 }

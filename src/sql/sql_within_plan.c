@@ -52,7 +52,7 @@ recognise(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses
 {
 	WithinForm *form;
 
-	if (!geonn_enable_sql_joins || inner->rtekind == RTE_FUNCTION || !bms_is_empty(inner->lateral_relids))
+	if (!geonn_enable_sql_joins || !bms_is_empty(inner->lateral_relids))
 		return false;
 	form = geonn_within_form(root, outer, inner, path->type, path->path.path.parent->relids, clauses);
 	if (form == NULL || (path->type == JOIN_RIGHT && form->search != WITHIN_PLANE))

@@ -19,7 +19,7 @@
  * ST_Intersects takes to be on the boundary.
  *
  * A column whose type names no SRID can have values of any, and PostGIS fails for a pair of two SRIDs.  The index has the
- * polygons of the first one's SRID; pairs of other values are PostGIS's.
+ * polygons of the first one's SRID.  A column of geometry alone can have anything.  Pairs of other values are PostGIS's.
  */
 #include "postgres.h"
 
@@ -45,36 +45,51 @@
 
 /* ---- the planner ---- */
 
+/* what values of geometry are */
+typedef enum ValueKind
+{
+	VALUE_OTHER,				/* or of another type */
+	VALUE_POINTS,
+	VALUE_POLYGONS,
+	VALUE_OPEN					/* neither their type nor statistics say so */
+} ValueKind;
+
 /*
- * The modifier of a value of geometry, through domains.  False: the value is of another type.
+ * What a type says, through domains.  Of a column that may have any values, statistics say how long they are: a point is short.
  */
-static bool
-read_typmod(Node *value, int32 *typmod)
+static ValueKind
+kind_of(const List *range_table, Node *value)
 {
-	*typmod = exprTypmod(value);
-	return geonn_point_kind(getBaseTypeAndTypmod(exprType(value), typmod)) == GEONN_POINT_GEOMETRY;
-}
+	int32		typmod = exprTypmod(value);
+	int32		bytes;
 
-bool
-geonn_is_of_polygons(Node *value)
-{
-	int32		typmod;
-
-	return read_typmod(value, &typmod) && geonn_typmod_is_polygons(typmod);
+	if (geonn_point_kind(getBaseTypeAndTypmod(exprType(value), &typmod)) != GEONN_POINT_GEOMETRY)
+		return VALUE_OTHER;
+	if (geonn_point_typmod_is_point(typmod))
+		return VALUE_POINTS;
+	if (geonn_typmod_is_polygons(typmod))
+		return VALUE_POLYGONS;
+	if (!IsA(value, Var) || !geonn_typmod_is_any(typmod))
+		return VALUE_OTHER;
+	bytes = geonn_average_bytes(range_table, (const Var *) value);
+	if (bytes == 0)
+		return VALUE_OPEN;
+	return bytes <= POINT_BYTES ? VALUE_POINTS : VALUE_POLYGONS;
 }
 
 const char *
-geonn_zones_problem(Node *point, Node *zone)
+geonn_zones_problem(const List *range_table, Node *point, Node *zone)
 {
-	int32		typmod_of_point;
-	int32		typmod_of_zone;
+	ValueKind	of_point = kind_of(range_table, point);
+	ValueKind	of_zone = kind_of(range_table, zone);
 
-	if (!read_typmod(point, &typmod_of_point) || !geonn_point_typmod_is_point(typmod_of_point))
-		return "the type of its points does not say that they are points, as geometry(Point,4326) does";
-	if (!read_typmod(zone, &typmod_of_zone) || !geonn_typmod_is_polygons(typmod_of_zone))
-		return "the type of its polygons does not say that they are polygons, as geometry(MultiPolygon,4326) does";
-	return geonn_typmod_srid(typmod_of_point) != geonn_typmod_srid(typmod_of_zone) ?
-		"the types of its points and polygons name different SRIDs" : NULL;
+	if (of_point == VALUE_POLYGONS)
+		return "the side that is not searched has polygons, or values as long";
+	if (of_point == VALUE_OTHER)
+		return "its points are neither of a type that says so, as geometry(Point,4326), nor a column of geometry";
+	return of_zone != VALUE_POLYGONS && of_zone != VALUE_OPEN ?
+		"its polygons are neither of a type that says so, as geometry(MultiPolygon,4326), nor a column of geometry with values "
+		"as long" : NULL;
 }
 
 bool

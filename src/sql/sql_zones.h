@@ -30,13 +30,11 @@ typedef struct Zones
 /* ---- the planner ---- */
 
 /*
- * Return what keeps PostGIS's predicates of these values from being answered here; NULL: nothing does.  The types of both
- * geometries must say that the one is a point, and the other a polygon or several, of one SRID.
+ * Return what keeps PostGIS's predicates of these values from being answered here, as far as their types and statistics tell;
+ * NULL: nothing does.  The point may be a column of geometry whose values are short, and the zone one whose values are long:
+ * points, and a polygon or several.  Columns are those of this range table.
  */
-extern const char *geonn_zones_problem(Node *point, Node *zone);
-
-/* Does the type of a value say that it is a polygon, or several, of geometry? */
-extern bool geonn_is_of_polygons(Node *value);
+extern const char *geonn_zones_problem(const List *range_table, Node *point, Node *zone);
 
 /* Does the clause ask whether the boxes of both values overlap, as they do for all pairs that are found without PostGIS? */
 extern bool geonn_zones_imply(const Node *clause, const Node *point, const Node *zone);

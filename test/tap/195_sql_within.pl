@@ -124,6 +124,10 @@ my @cases = (
 	# above and below
 	[ 1, "SELECT k, (SELECT sum(o.id * r.id) FROM o JOIN r ON ST_DWithin(o.g, r.g, k * 1e5) WHERE o.kind = k) FROM generate_series(0, 4) k" ],
 	[ 1, "WITH c AS MATERIALIZED (SELECT * FROM r WHERE kind > 2) SELECT o.id, r.id FROM o JOIN c r ON $on" ],
+	[ 1, "WITH c AS MATERIALIZED (SELECT * FROM r WHERE kind > 2) SELECT o.id, r.id FROM o LEFT JOIN c r ON $on" ],
+	[ 1, "SELECT o.id, r.id, x.id FROM o LEFT JOIN (r JOIN r x ON x.id = r.id + 1) ON $on AND x.kind <> o.kind" ],
+	[ 1, "SELECT o.id, r.id, x.id FROM o LEFT JOIN (r LEFT JOIN r x ON x.id = r.id * 2) ON ST_DWithin(o.g, x.g, o.reach)" ],
+	[ 1, "SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM r JOIN r x ON x.id = r.id + 1 WHERE $on AND x.kind <> o.kind)" ],
 	[ 1, "SELECT o.id, r.id, x.id FROM o JOIN r ON $on LEFT JOIN r x ON ST_DWithin(r.g, x.g, 1e5)" ],
 	[ 1, "SELECT o.id, r.id FROM o JOIN r ON $on UNION ALL SELECT 1, 1" ],
 	[ 1, "SELECT o.id, count(r.id) FROM o LEFT JOIN r ON $on GROUP BY o.id" ],
