@@ -307,7 +307,7 @@ for my $case (
 	[ 1, "SELECT p.id, (SELECT count(*) FROM mixed z WHERE ST_Contains(z.zero, p.zero) AND z.id < 100) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM open_rings z WHERE ST_Intersects(z.g, p.g)) FROM p" ],
 	[ 0, "SELECT p.id, (SELECT count(*) FROM z_parts z WHERE $on) FROM p" ],
-	[ 0, "SELECT p.id, (SELECT count(*) FROM z WHERE ST_Contains(z.plain, p.g)) FROM p" ],
+	[ 1, "SELECT p.id, (SELECT count(*) FROM z WHERE ST_Contains(z.plain, p.g)) FROM p" ],
 	[ 0, "SELECT p.id, (SELECT count(*) FROM z WHERE $on AND unsteady(z.g) IS NOT NULL) FROM p WHERE p.id < 40" ],
 	[ 0, "SELECT z.id, (SELECT count(*) FROM p WHERE $on) FROM z" ],
 	[ 0, "SELECT p.id, (SELECT count(*) FROM z WHERE NOT $on) FROM p WHERE p.id < 40" ])
