@@ -10,8 +10,9 @@
  * rows are a value.
  *
  * Clauses of z that do not depend on the outer row are tested as z is read, by a scan of PostgreSQL's own, so that
- * policies, security barriers and privileges are those of the statement.  The others are tested after the point.  The
- * node is left out where a security barrier asks for another order.
+ * policies, security barriers and privileges are those of the statement.  The others are tested after the point, but
+ * before PostGIS's function, as they cost less.  The node is left out where they cost more, or where a security barrier
+ * asks for another order.
  *
  * Rows come in the order in which z was read.  So LIMIT 1 without ORDER BY returns the same row wherever a point comes
  * again.
@@ -161,6 +162,15 @@ find_question(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, Node **z
 	return false;
 }
 
+static Cost
+cost_of(PlannerInfo *root, const RestrictInfo *clause)
+{
+	QualCost	cost;
+
+	cost_qual_eval_node(&cost, (Node *) clause->clause, root);
+	return cost.per_tuple;
+}
+
 /*
  * Set which other clauses are tested as references are read, and which after the point.  False: another order is asked for.
  */
@@ -178,8 +188,10 @@ divide_clauses(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, List **
 		if (clause == path->clause || clause->pseudoconstant)
 			continue;
 		if (contain_volatile_functions((Node *) clause->clause) || contain_subplans((Node *) clause->clause) ||
-			(is_late ? clause->security_level < path->clause->security_level :
-			 clause->security_level > path->clause->security_level))
+			clause->security_level > path->clause->security_level)
+			return false;
+		if (is_late && (clause->security_level < path->clause->security_level ||
+						cost_of(root, clause) > cost_of(root, path->clause)))
 			return false;
 		if (is_late)
 			path->late = lappend(path->late, clause);
@@ -259,7 +271,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry
 	Path	   *references;
 	List	   *early;
 	Node	   *zone;
-	QualCost	cost;
+	Cost		call;
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, relid, entry);
@@ -271,7 +283,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry
 	references = path_of_references(root, rel, early, columns_of_references(root, rel, path, zone));
 	if (!geonn_references_surely_fit(references, false, rel->tuples))
 		return;
-	cost_qual_eval_node(&cost, (Node *) path->clause->clause, root);
+	call = cost_of(root, path->clause);
 	custom = &path->path;
 	custom->path.type = T_CustomPath;
 	custom->path.pathtype = T_CustomScan;
@@ -279,11 +291,11 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry
 	custom->path.pathtarget = rel->reltarget;
 	custom->path.rows = rel->rows;
 	custom->path.parallel_safe = references->parallel_safe;
-	custom->path.total_cost = geonn_zones_cost_of_points(cost.per_tuple, 1, rel->rows);
+	custom->path.total_cost = geonn_zones_cost_of_points(call, 1, rel->rows);
 	custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	custom->methods = &path_methods;
 	custom->custom_paths = list_make1(references);
-	path->zones = geonn_zones_cost(cost.per_tuple, references);
+	path->zones = geonn_zones_cost(call, references);
 	add_path(rel, &custom->path);
 }
 
@@ -446,6 +458,23 @@ next_reference(ZoneScan *scan, Datum *values, bool *nulls, bool *is_sure)
 	return true;
 }
 
+/*
+ * Call PostGIS's function for the point and the reference of the scan's slot, if the clauses hold that PostgreSQL would test
+ * before it: the function may fail.
+ */
+static bool
+is_inside(ZoneScan *scan, ExprContext *expressions)
+{
+	bool		is_null;
+	Datum		result;
+
+	if (!ExecQual(scan->node.custom.ss.ps.qual, expressions))
+		return false;
+	scan->rechecked++;
+	result = ExecEvalExprSwitchContext(scan->clause, expressions, &is_null);
+	return !is_null && DatumGetBool(result);
+}
+
 static TupleTableSlot *
 next_row(JoinNode *node)
 {
@@ -454,19 +483,17 @@ next_row(JoinNode *node)
 	ExprContext *expressions = node->custom.ss.ps.ps_ExprContext;
 	bool		is_sure;
 
+	ResetExprContext(expressions);
 	if (node->context == NULL)
 		begin_execution(scan);
 	if (!scan->is_looked_up)
 		look_up(scan);
 	while (next_reference(scan, ExecClearTuple(slot)->tts_values, slot->tts_isnull, &is_sure))
 	{
-		bool		is_null;
-
 		CHECK_FOR_INTERRUPTS();
 		expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
 		scan->zones.decided += is_sure;
-		scan->rechecked += !is_sure;
-		if (is_sure || (DatumGetBool(ExecEvalExprSwitchContext(scan->clause, expressions, &is_null)) && !is_null))
+		if (is_sure || is_inside(scan, expressions))
 			return slot;
 		ResetExprContext(expressions);
 	}

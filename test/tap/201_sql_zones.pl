@@ -305,6 +305,7 @@ for my $case (
 	[ 1, "WITH c AS MATERIALIZED (SELECT p.id, (SELECT count(*) FROM z WHERE $on) AS n FROM p) SELECT n, count(*) FROM c GROUP BY n" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM mixed z WHERE ST_Contains(z.zero, p.zero)) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM mixed z WHERE ST_Contains(z.zero, p.zero) AND z.id < 100) FROM p" ],
+	[ 1, "SELECT p.id, (SELECT count(*) FROM mixed z WHERE ST_Contains(z.zero, p.zero) AND ST_SRID(z.zero) = 0 * p.kind) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM open_rings z WHERE ST_Intersects(z.g, p.g)) FROM p" ],
 	[ 0, "SELECT p.id, (SELECT count(*) FROM z_parts z WHERE $on) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM z WHERE ST_Contains(z.plain, p.g)) FROM p" ],
