@@ -26,8 +26,8 @@ extern PointStatus geonn_read_shape_value(GeonnPointKind kind, Datum value, doub
 										  ShapeTraits *traits);
 
 /*
- * A copy of such a value, which was valid, without its empty members: PostGIS's functions fail for these, or have no distance.  It
- * is in the current memory context.
+ * Return a copy of such a value, which was valid, without its empty members, in the current memory context: PostGIS's functions
+ * fail for these, or have no distance.
  */
 extern Datum geonn_without_empty_members(GeonnPointKind kind, Datum value);
 

@@ -108,6 +108,7 @@ typedef struct WithinJoin
 	double		searched;		/* the radius of searches; NaN: nothing is within the distance; set if same_radius */
 	bool	   *matched;		/* [references.count] of a right join: the reference matches an outer row */
 	uint64		next_alone;		/* of a right join, after the last outer row: the next reference that may match none */
+	uint64		decided;		/* how many pairs were found without the function */
 	uint64		rechecked;		/* how many pairs of the search the function was called for */
 
 	/* a round */
@@ -564,7 +565,10 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
 	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius,
 				number, answer))
+	{
+		join->decided++;
 		return true;
+	}
 	if (is_rechecked(join, number, answer->reference))
 		return true;
 	if (join->asks_nearest && join->lateral.searches.second == NULL)
@@ -607,6 +611,7 @@ next_of_plane(WithinJoin *join, Datum *values, bool *nulls)
 	{
 		if (!found->is_sure && !is_rechecked(join, number, found->number))
 			continue;
+		join->decided += found->is_sure;
 		set_found_pair(join, number, found->number, values, nulls);
 		return true;
 	}
@@ -872,8 +877,7 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	geonn_node_explain_expression(node, ancestors, explain, "Within", join->planned.clause);
 	if (!explain->analyze)
 		return;
-	if (join->references.zones != NULL)
-		ExplainPropertyUInteger("Pairs Decided", NULL, join->zones.decided, explain);
+	ExplainPropertyUInteger("Pairs Decided", NULL, join->decided, explain);
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);
 	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->fallback.rows, explain);
 }
