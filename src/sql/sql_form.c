@@ -375,12 +375,8 @@ estimate_form(Search *search, const RelOptInfo *rel)
 	return NULL;
 }
 
-/*
- * The path by which the references are read: the cheapest, or one that workers can execute, too, where it costs hardly
- * more.
- */
-static Path *
-cheapest_path(const RelOptInfo *rel)
+Path *
+geonn_path_of_references(const RelOptInfo *rel)
 {
 	Path	   *cheapest = rel->cheapest_total_path;
 	ListCell   *cell;
@@ -422,7 +418,7 @@ plan_references(PlannerInfo *root, Query *query, SqlForm *form)
 	for (PlannerInfo *around = root; around != NULL; around = around->parent_root)
 		geonn_add_plan_note(&forms_within, around, form);
 	form->root = geonn_subquery_planner(root, query);
-	form->references = cheapest_path(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
+	form->references = geonn_path_of_references(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
 }
 
 /*

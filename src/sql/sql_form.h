@@ -72,6 +72,12 @@ extern Index geonn_add_references(PlannerInfo *root, const SqlForm *form);
 /* A plan that returns the references' columns. */
 extern Plan *geonn_plan_references(const SqlForm *form, Index references);
 
+/*
+ * The path by which the references are read, which are this relation's rows: the cheapest, or one that workers can execute, too,
+ * where it costs less than twice as much.
+ */
+extern Path *geonn_path_of_references(const RelOptInfo *rel);
+
 /* Are a path's rows, as references, expected to need at most half of geonn.session_memory_limit? */
 extern bool geonn_references_fit(const Path *references, bool has_shapes);
 

@@ -259,6 +259,8 @@ read_value(const SqlReferences *references, const NullableDatum *values, Referen
 	former = MemoryContextSwitchTo(references->reading);
 	reference->status = geonn_read_shape_value(references->kind, values[0].value, &reference->latitude,
 											   &reference->longitude, &reference->shape);
+	if (reference->status == POINT_VALID && !reference->shape.is_whole && !references->takes_empty_members)
+		reference->status = POINT_NOT_FINITE;
 	MemoryContextSwitchTo(former);
 	MemoryContextReset(references->reading);
 }

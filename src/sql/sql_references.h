@@ -49,6 +49,7 @@ typedef struct SqlReferences
 	int			point[2];		/* the columns of the reference's point, from 0 on */
 	GeonnPointKind kind;		/* of the points of both sides */
 	bool		has_shapes;		/* `point` may be lines or polygons (sql_shapes.c) */
+	bool		takes_empty_members;	/* and collections, or with empty members */
 	Zones	   *zones;			/* has the references, which are polygons of a plane, in column `point`; NULL: they are not */
 	bool		has_own;		/* PostgreSQL's own plan answers where the rows do not fit (sql_own_plan.c) */
 	TupleTableSlot *slot;		/* for a row that is read */

@@ -37,8 +37,7 @@
  * But f is never too short by more than LIMIT_ANY: a foot that passes is that near to the arc.  The exception are arcs whose
  * ends are almost antipodal, as their middle is not known well.  So other lines go to the engine, too.
  * They are candidates as soon as they are near enough, but do not count among those that are needed: so many measured
- * ones are.  Lines with an arc of CHORD_MAX are candidates for each outer row, as points out of range are; and so are
- * those with an empty part beside others, for which <-> is NULL.
+ * ones are.  Lines with an arc of CHORD_MAX are candidates for each outer row, as points out of range are.
  *
  * Of 2.9 million random arcs, from a micrometre to 4,000 km long, and points mostly beside and beyond their ends, the
  * greatest |f - t| was 0.29 times that limit, 0.18 m (PostGIS 3.3).  Of 200,000 over a pole it was 0.08 m.
@@ -47,6 +46,9 @@
  * from it to one outside, and an edge that ends within 1e-12 radians of that arc may be counted wrongly.  Then a polygon
  * far away has the distance 0, or one around the point that of its sides.  So where references are polygons, the order of geonn's
  * distances is that of the rows, and <-> decides among those alone that are as near to each other as lines would have to be.
+ *
+ * A value with an empty member, for which <-> is NULL, is a candidate for each outer row, too, and so is a collection.  Joins
+ * by a distance or cover take both to the engine, and PostGIS's functions get them without empty members there.
  *
  * None of this holds for ST_Distance and ST_DWithin, which skip arcs by circles around several of them, whose places and
  * radii have no bound of their errors.
@@ -205,8 +207,7 @@ look(void *state)
 		members += part.kind != GEONN_PART_RING || part.is_last_ring;
 		take_chain(&part.vertices, looking);
 	}
-	if (looking->status == POINT_VALID && members < count_members(looking->kind, looking->value))
-		looking->status = POINT_NOT_FINITE;
+	looking->traits->is_whole = looking->status == POINT_VALID && members >= count_members(looking->kind, looking->value);
 	geonn_shape_close(reader);
 }
 
@@ -223,6 +224,68 @@ geonn_read_shape_value(GeonnPointKind kind, Datum value, double *latitude, doubl
 
 	*traits = (ShapeTraits) {.is_measured = true};
 	return geonn_refusal_of(look, &looking) == NULL ? looking.status : POINT_NOT_FINITE;
+}
+
+/*
+ * Copy a geometry without its empty members, and set *from to its end.  Returns how many bytes were written; 0: it is empty.
+ */
+static size_t
+copy_filled(const uint8 **from, uint8 *to, size_t bytes_of_vertex)
+{
+	const uint8 *start = *from;
+	uint32		type;
+	uint32		count;			/* of members, of rings, or of vertices */
+	size_t		bytes = sizeof(type) + sizeof(count);
+
+	check_stack_depth();
+	memcpy(&type, start, sizeof(type));
+	memcpy(&count, start + sizeof(type), sizeof(count));
+	*from += bytes;
+	if (type <= GEONN_SHAPE_POLYGON)
+	{
+		uint32		vertices = type == GEONN_SHAPE_POLYGON ? 0 : count;
+
+		for (uint32 i = 0; type == GEONN_SHAPE_POLYGON && i < count; i++)
+		{
+			uint32		of_ring;
+
+			memcpy(&of_ring, *from + i * sizeof(of_ring), sizeof(of_ring));
+			vertices += of_ring;
+		}
+		/* the counts of rings are as many as end at a multiple of 8 bytes */
+		*from += (type == GEONN_SHAPE_POLYGON ? (count + count % 2) * sizeof(uint32) : 0) + vertices * bytes_of_vertex;
+		memcpy(to, start, (size_t) (*from - start));
+		return count > 0 ? (size_t) (*from - start) : 0;
+	}
+	memcpy(to, &type, sizeof(type));
+	for (uint32 left = count; left > 0; left--)
+	{
+		size_t		of_member = copy_filled(from, to + bytes, bytes_of_vertex);
+
+		CHECK_FOR_INTERRUPTS();
+		count -= of_member == 0;
+		bytes += of_member;
+	}
+	memcpy(to + sizeof(type), &count, sizeof(count));
+	return count > 0 ? bytes : 0;
+}
+
+Datum
+geonn_without_empty_members(GeonnPointKind kind, Datum value)
+{
+	const struct varlena *whole = (const struct varlena *) DatumGetPointer(value);
+	struct varlena *copy = palloc(VARSIZE(whole));
+	const uint8 *from = (const uint8 *) VARDATA(whole);
+	int32		srid;
+	int			dimensions;
+	size_t		position;
+
+	(void) geonn_geometry_header(kind, from, VARSIZE(whole) - VARHDRSZ, &srid, &dimensions, &position);
+	memcpy(VARDATA(copy), from, position);
+	from += position;
+	position += copy_filled(&from, (uint8 *) VARDATA(copy) + position, (size_t) dimensions * sizeof(double));
+	SET_VARSIZE(copy, VARHDRSZ + position);
+	return PointerGetDatum(copy);
 }
 
 bool

@@ -12,17 +12,24 @@ typedef struct ShapeTraits
 {
 	uint32		arcs;			/* how many; 0: it is a point */
 	bool		is_area;		/* it has polygons */
+	bool		is_whole;		/* it is no collection, and has no empty member */
 	bool		is_measured;	/* a point, or a shape for which sql_shapes.c knows a limit */
 } ShapeTraits;
 
 /*
- * Read lines, polygons or several points of this kind, not compressed.  Returns POINT_NULL also for empty ones, and
- * POINT_NOT_FINITE for any value that the engine does not take, and for collections.  With POINT_VALID, sets latitude and
+ * Read lines, polygons, several points or a collection of this kind, not compressed.  Returns POINT_NULL also for empty ones,
+ * and POINT_NOT_FINITE for any value that the engine does not take.  With POINT_VALID, sets latitude and
  * longitude, in degrees, to those of a vertex.  Sets the traits.  What it allocates is the caller's, in the current
  * memory context.
  */
 extern PointStatus geonn_read_shape_value(GeonnPointKind kind, Datum value, double *latitude, double *longitude,
 										  ShapeTraits *traits);
+
+/*
+ * Return a copy of such a value, which was valid, without its empty members, in the current memory context: PostGIS's functions
+ * fail for these, or have no distance.
+ */
+extern Datum geonn_without_empty_members(GeonnPointKind kind, Datum value);
 
 /*
  * Is the point, in degrees, at a vertex of this shape, or on a side along its meridian?  The value, a geography that was read as

@@ -114,13 +114,14 @@ typedef struct WithinJoin
 	double		searched;		/* the radius of searches; NaN: nothing is within the distance; set if same_radius */
 	bool	   *matched;		/* [references.count] of a right join: the reference matches an outer row */
 	uint64		next_alone;		/* of a right join, after the last outer row: the next reference that may match none */
+	uint64		decided;		/* how many pairs were found without the function */
 	uint64		rechecked;		/* how many pairs of the search the function was called for */
 
 	/* a round */
 	bool		is_searched;	/* the round has a search */
 	bool		has_answers;	/* not all of its rows were taken */
 	Answers		answers;		/* those of its present search */
-	uint64		reference;		/* of the pair that was returned last, where references are kept */
+	uint64		reference;		/* of the present pair; PG_UINT64_MAX: it is not kept */
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references; those before were answered */
@@ -162,6 +163,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL, planned.point,
 							   is_of_plane ? GEONN_POINT_GEOMETRY : GEONN_POINT_GEOGRAPHY,
 							   intVal(planned.search) == WITHIN_SHAPES);
+	join->references.takes_empty_members = true;
 	if (is_of_plane)
 		join->references.zones = &join->zones;
 	node->has_no_search = is_of_plane;
@@ -254,6 +256,7 @@ is_sure(const WithinJoin *join, double searched, uint64 number, const Answer *an
 static PointStatus
 read_outer_shape(const LateralNode *lateral, Round *round, uint64 number, Datum value)
 {
+	const WithinJoin *join = (const WithinJoin *) lateral;
 	ShapeTraits shape;
 	MemoryContext former = MemoryContextSwitchTo(lateral->expressions->ecxt_per_tuple_memory);
 	PointStatus status;
@@ -261,7 +264,8 @@ read_outer_shape(const LateralNode *lateral, Round *round, uint64 number, Datum 
 	value = PointerGetDatum(PG_DETOAST_DATUM(value));
 	status = geonn_read_shape_value(GEONN_POINT_GEOGRAPHY, value, &round->latitudes[number], &round->longitudes[number],
 									&shape);
-	if (status == POINT_VALID && shape.arcs > GEONN_BATCH_ROWS_MAX)
+	if (status == POINT_VALID &&
+		(shape.arcs > GEONN_BATCH_ROWS_MAX || (!shape.is_whole && !IsA(join->planned.observation, Var))))
 		status = POINT_NOT_FINITE;
 	MemoryContextSwitchTo(round->memory);
 	if (status == POINT_VALID)
@@ -453,10 +457,44 @@ show_outer_row(WithinJoin *join, uint64 number)
 }
 
 /*
- * Call the function for an outer row and a reference with these values, if the other clauses hold.
+ * Call the function for the pair of an outer row and a reference; PG_UINT64_MAX: one that is not kept.  It gets shapes that the
+ * engine takes without empty members.
+ */
+static Datum
+call_function(WithinJoin *join, uint64 number, uint64 reference, bool *is_null)
+{
+	const SqlReferences *references = &join->references;
+	const struct varlena *outer_shape = join->lateral.round->rows[number].shape;
+	const Var  *observation = (const Var *) join->planned.observation;
+	Datum	   *values = join->pair->tts_values;
+	Datum	   *value = &values[join->lateral.outer_columns + references->point[0]];
+	Datum		outer_value;
+	Datum		result;
+	MemoryContext former = MemoryContextSwitchTo(join->expressions->ecxt_per_tuple_memory);
+
+	if (references->has_shapes && reference != PG_UINT64_MAX && references->rows[reference]->status == POINT_VALID &&
+		references->rows[reference]->shape.arcs > 0)
+		*value = geonn_without_empty_members(references->kind, *value);
+	if (outer_shape == NULL || !IsA(observation, Var))
+		result = ExecEvalExpr(join->clause, join->expressions, is_null);
+	else
+	{
+		/* the pair's columns are those of the scan; later references see the row's own value again */
+		Assert(observation->varattno > 0 && observation->varattno <= join->lateral.outer_columns);
+		outer_value = values[observation->varattno - 1];
+		values[observation->varattno - 1] = geonn_without_empty_members(references->kind, PointerGetDatum(outer_shape));
+		result = ExecEvalExpr(join->clause, join->expressions, is_null);
+		values[observation->varattno - 1] = outer_value;
+	}
+	MemoryContextSwitchTo(former);
+	return result;
+}
+
+/*
+ * Call the function for an outer row and a reference, numbered as above, with these values, if the other clauses hold.
  */
 static bool
-is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *nulls)
+is_within(WithinJoin *join, uint64 number, uint64 reference, const Datum *values, const bool *nulls)
 {
 	const LateralNode *lateral = &join->lateral;
 	TupleTableSlot *pair = join->pair;
@@ -471,7 +509,7 @@ is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *null
 	ResetExprContext(join->expressions);
 	is_null = !ExecQual(join->implied, join->expressions) || !ExecQual(join->others, join->expressions);
 	if (!is_null)
-		result = ExecEvalExprSwitchContext(join->clause, join->expressions, &is_null);
+		result = call_function(join, number, reference, &is_null);
 	ExecClearTuple(pair);
 	return !is_null && DatumGetBool(result);
 }
@@ -505,7 +543,7 @@ is_rechecked(WithinJoin *join, uint64 number, uint64 reference)
 	const Reference *row = join->references.rows[reference];
 
 	join->rechecked++;
-	return is_within(join, number, row->values, row->nulls);
+	return is_within(join, number, reference, row->values, row->nulls);
 }
 
 /*
@@ -535,7 +573,10 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
 	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius,
 				number, answer))
+	{
+		join->decided++;
 		return true;
+	}
 	if (is_rechecked(join, number, answer->reference))
 		return true;
 	if (join->asks_nearest && join->lateral.searches.second == NULL)
@@ -578,6 +619,7 @@ next_of_plane(WithinJoin *join, Datum *values, bool *nulls)
 	{
 		if (!found->is_sure && !is_rechecked(join, number, found->number))
 			continue;
+		join->decided += found->is_sure;
 		set_found_pair(join, number, found->number, values, nulls);
 		return true;
 	}
@@ -695,6 +737,7 @@ next_compared_reference(WithinJoin *join, const Datum **values, const bool **nul
 
 		if (slot == NULL)
 			return false;
+		join->reference = PG_UINT64_MAX;
 		*values = slot->tts_values;
 		*nulls = slot->tts_isnull;
 		return true;
@@ -725,7 +768,7 @@ next_compared(WithinJoin *join, Datum *values, bool *nulls)
 			if (!next_compared_row(join))
 				return false;
 		}
-		else if (is_within(join, join->next_row - 1, reference, reference_nulls))
+		else if (is_within(join, join->next_row - 1, join->reference, reference, reference_nulls))
 		{
 			set_pair(join, join->next_row - 1, reference, reference_nulls, values, nulls);
 			if (join->asks_whether)
@@ -842,8 +885,7 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	geonn_node_explain_expression(node, ancestors, explain, "Within", join->planned.clause);
 	if (!explain->analyze)
 		return;
-	if (join->references.zones != NULL)
-		ExplainPropertyUInteger("Pairs Decided", NULL, join->zones.decided, explain);
+	ExplainPropertyUInteger("Pairs Decided", NULL, join->decided, explain);
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);
 	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->fallback.rows, explain);
 }

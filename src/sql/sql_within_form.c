@@ -13,7 +13,7 @@
  * Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
- * The references are the rows of the inner relation, or of a join of several, by PostgreSQL's own cheapest path: so
+ * The references are the rows of the inner relation, or of a join of several, by a path of PostgreSQL's own: so
  * privileges, policies, security barriers, locks and snapshots are those of the statement, and what restricts the
  * references alone is tested there.  The other clauses are tested by the node, for pairs within the distance.
  *
@@ -188,6 +188,7 @@ static Path *
 path_of_references(PlannerInfo *root, RelOptInfo *inner, Node *point, int *number)
 {
 	PathTarget *target = inner->reltarget;
+	Path	   *path = geonn_path_of_references(inner);
 	ListCell   *cell;
 
 	foreach(cell, target->exprs)
@@ -195,14 +196,13 @@ path_of_references(PlannerInfo *root, RelOptInfo *inner, Node *point, int *numbe
 		if (equal(lfirst(cell), point))
 		{
 			*number = foreach_current_index(cell);
-			return inner->cheapest_total_path;
+			return path;
 		}
 	}
 	*number = list_length(target->exprs);
 	target = copy_pathtarget(target);
 	add_column_to_pathtarget(target, (Expr *) point, 0);
-	return (Path *) create_projection_path(root, inner, inner->cheapest_total_path,
-										   set_pathtarget_cost_width(root, target));
+	return (Path *) create_projection_path(root, inner, path, set_pathtarget_cost_width(root, target));
 }
 
 /*

@@ -261,6 +261,5 @@ geonn_zones_next(Zones *zones, const Round *round, bool asks_whether, bool one_w
 	}
 	*number = zones->next_row - 1;
 	zones->left--;
-	zones->decided += zones->found->is_sure;
 	return zones->found++;
 }

@@ -19,7 +19,6 @@ typedef struct Zones
 	bool		has_srid;		/* a polygon was read */
 	int32		srid;			/* of the first polygon; others are asked of PostGIS */
 	Size		counted;		/* bytes of the plane that the memory of references has */
-	uint64		decided;		/* how many pairs were found without PostGIS */
 
 	/* a round */
 	uint64		next_row;		/* the next outer row whose point is looked up */

@@ -25,7 +25,7 @@ our @EXPORT = qw(
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
   status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list create_live_table
-  random_row_change random_live_change bench_lines has_bench_lines shown_lines);
+  random_row_change random_live_change bench_lines has_bench_lines shown_lines sql_answer check_as check_roles);
 
 # Seconds that a test waits for what comes soon: only what hangs takes so long, however busy the host is.
 # What has to be fast is measured as work (work_of), or by what comes first.
@@ -454,6 +454,67 @@ sub random_live_change
 		"UPDATE ref SET kind = 'a' WHERE id = $id",
 		"UPDATE ref SET kind = 'new ' || id % 3 WHERE id % $sessions = $number AND id / 50 = $id / 50",
 		"UPDATE ref SET kind = NULL WHERE id = $id")[rand 3];
+}
+
+# The plan, the rows or the error, and what else is said of a statement, with geonn.enable_sql_joins as given, after other SQL.
+sub sql_answer
+{
+	my ($node, $setting, $query, $before) = @_;
+	my ($out, $error);
+
+	$node->psql('postgres', qq{
+		SET geonn.enable_sql_joins = $setting;
+		@{[ $before // '' ]}
+		EXPLAIN (VERBOSE, COSTS OFF) $query;
+		SELECT 'rows:';
+		$query;
+	}, stdout => \$out, stderr => \$error);
+	my ($plan, $rows) = split(/^rows:$/m, $out);
+
+	return ($plan, join("\n", sort grep { length } split("\n", $rows // '')) . ($error =~ /(ERROR: .*)/ ? $1 : ''), $error);
+}
+
+# Test that a statement has the rows or error of this role that it has without geonn.
+sub check_as
+{
+	my ($node, $role, $query) = @_;
+	my (undef, $expected) = sql_answer($node, 'off', $query, "SET ROLE $role;");
+	my ($plan, $found, $error) = sql_answer($node, 'on', $query, "SET ROLE $role;");
+
+	ok($found eq $expected, "$role: $query");
+	like($plan, qr/geonn (within join|zones of a point)/, 'by the node') if $found !~ /ERROR/;
+	unlike($error, qr/kind 1/, 'and a function sees no row that a barrier hides');
+	return;
+}
+
+# Test that joins of these tables, by this condition, have the rows and errors of each role that they have without geonn. _parts is the
+# second table with partitions, and _barrier a view of it, with a security barrier, without kind 1.
+sub check_roles
+{
+	my ($node, $first, $second, $on) = @_;
+
+	$node->safe_psql('postgres', qq{
+		CREATE ROLE reader;
+		CREATE ROLE other;
+		GRANT SELECT ON $first TO reader, other;
+		GRANT SELECT (g) ON $second TO reader;
+		GRANT SELECT ON ${second}_barrier TO other;
+		ALTER TABLE ${second}_parts ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY but_two ON ${second}_parts TO reader USING (kind <> 2);
+		GRANT SELECT ON ${second}_parts TO reader;
+		CREATE FUNCTION leaks(integer) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS 'BEGIN RAISE NOTICE ''kind %'', \$1; RETURN true; END';
+	});
+	for my $case (
+		[ 'reader', "SELECT count(*) FROM $first JOIN $second ON $on" ],
+		[ 'reader', "SELECT $first.id, $second.id FROM $first JOIN $second ON $on" ],
+		[ 'reader', "SELECT $first.id FROM $first WHERE NOT EXISTS (SELECT FROM $second WHERE $on)" ],
+		[ 'reader', "SELECT $first.id, $second.id, $second.kind FROM $first JOIN ${second}_parts $second ON $on" ],
+		[ 'reader', "SELECT $first.id FROM $first WHERE NOT EXISTS (SELECT FROM ${second}_parts $second WHERE $on)" ],
+		[ 'other', "SELECT $first.id, $second.id FROM $first JOIN $second ON $on" ],
+		[ 'other', "SELECT $first.id, $second.id FROM $first JOIN ${second}_barrier $second ON $on AND leaks($second.kind)" ])
+	{
+		check_as($node, @$case);
+	}
 }
 
 1;
