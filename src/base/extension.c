@@ -13,13 +13,17 @@
  * the setting is also checked before each session with the engine.
  *
  * The function is looked for once in a process, and again after any function was changed: then it may have been made,
- * moved to another schema, or dropped.
+ * moved to another schema, or dropped.  Which extension a function or type belongs to is remembered as long, because a lookup
+ * takes longer than all else that the planner asks of them.  A base type goes with its functions.  ALTER EXTENSION DROP changes
+ * no function: what was the extension's is what it was, until it is changed itself.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -33,25 +37,66 @@
 #include "base/extension.h"
 #include "base/settings.h"
 
+/* of so many objects the extension is remembered */
+#define MEMBERS 64
+
+/* a function or type, and the extension to which it belongs */
+typedef struct Member
+{
+	Oid			catalog;
+	Oid			object;
+	uint64		known_since;	/* the number of changes when its extension was looked up */
+	NameData	extension;
+} Member;
+
 static uint64 changes = 1;		/* how often a function may have changed */
 static Oid	privilege_function;
 static uint64 known_since;		/* the number of changes when this process last looked for privilege_function */
 
+static void
+forget(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(), uint32 hash pg_attribute_unused())
+{
+	changes++;
+}
+
+/*
+ * Return the number of changes so far, which is noticed from now on.
+ */
+static uint64
+count_changes(void)
+{
+	static bool is_registered = false;
+
+	if (!is_registered)
+		CacheRegisterSyscacheCallback(PROCOID, forget, (Datum) 0);
+	is_registered = true;
+	return changes;
+}
+
 const char *
 geonn_extension_of(Oid catalog, Oid object)
 {
-	Oid			extension = getExtensionOfObject(catalog, object);
-	const char *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+	static Member members[MEMBERS];
+	Member	   *member = &members[object % MEMBERS];
+	uint64		before = count_changes();
+	Oid			extension;
+	const char *name;
+
+	if (member->catalog == catalog && member->object == object && member->known_since == before)
+		return NameStr(member->extension);
+	extension = getExtensionOfObject(catalog, object);
+	name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
 
 	/* Another session may have dropped the extension since the first lookup. */
-	return name == NULL ? "" : name;
-}
-
-static void
-forget_function(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(),
-				uint32 hash pg_attribute_unused())
-{
-	changes++;
+	if (name == NULL)
+		return "";
+	/* a transaction that has changed something may have given the extension an object, and roll that back */
+	if ((catalog == ProcedureRelationId || catalog == TypeRelationId) && !TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	{
+		*member = (Member) {.catalog = catalog, .object = object, .known_since = before};
+		namestrcpy(&member->extension, name);
+	}
+	return name;
 }
 
 static Oid
@@ -74,14 +119,10 @@ find_function(void)
 Oid
 geonn_search_privilege(void)
 {
-	static bool is_registered = false;
-	uint64		before = changes;
+	uint64		before = count_changes();
 
 	if (known_since == before)
 		return privilege_function;
-	if (!is_registered)
-		CacheRegisterSyscacheCallback(PROCOID, forget_function, (Datum) 0);
-	is_registered = true;
 	privilege_function = find_function();
 	known_since = before;
 	return privilege_function;

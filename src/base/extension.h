@@ -5,7 +5,10 @@
 #ifndef GEONN_EXTENSION_H
 #define GEONN_EXTENSION_H
 
-/* Return the name of the extension to which this object of this catalog belongs; "" if it belongs to none. */
+/*
+ * Return the name of the extension to which this object of this catalog belongs; "" if it belongs to none.  It is valid until the
+ * next call.
+ */
 extern const char *geonn_extension_of(Oid catalog, Oid object);
 
 /* Return whether geonn may search in this database for the current role.  Raises no error. */
