@@ -9,8 +9,9 @@
  * PostGIS's function decides, by the clause as it is written.  On the sphere its distance, which ST_Distance rounds to
  * a tenth of MARGIN, differs from geonn's by less than MARGIN, and it takes two points at most SAME_PLACE from each
  * other for one.  On the spheroid its distance is LEAST_RATIO to GREATEST_RATIO times as long as on the sphere, which is
- * much faster to search.  So the search is for all references that may be within the distance, and the node tests the
- * clause only for those that may also not be.
+ * much faster to search, and near a point of known latitude between two bounds that are less far apart (sql_ratios.c).  So the
+ * search is for all references that may be within the distance, and the node tests the clause only for those that may
+ * also not be.
  *
  * Both sides may have lines and polygons, too; ST_Covers and ST_Intersects ask for those at the distance 0.  The distances
  * of PostGIS's function to these have no bound of their errors: it skips arcs by circles around several of them, and
@@ -56,19 +57,14 @@
 #include "base/settings.h"
 #include "common/protocol.h"
 #include "join/references.h"
+#include "sql/sql_borders.h"
 #include "sql/sql_fallback.h"
 #include "sql/sql_own_plan.h"
+#include "sql/sql_ratios.h"
 #include "sql/sql_references.h"
 #include "sql/sql_within.h"
 #include "sql/sql_within_form.h"
 #include "sql/sql_zones.h"
-
-/*
- * A line is as long on the spheroid as on the sphere, times a number between the least and the greatest of its radii
- * of curvature, a (1 - e^2) and a^2 / b, each divided by the sphere's radius.
- */
-#define LEAST_RATIO 0.9944
-#define GREATEST_RATIO 1.0045
 
 /* metres: as MARGIN, where references may be lines or polygons */
 #define MARGIN_OF_SHAPES 1e-3
@@ -81,6 +77,14 @@ typedef enum ComparedWith
 	COMPARED_WITH_OWN,			/* references that PostgreSQL's own plan finds */
 	COMPARED_WITH_ALL
 } ComparedWith;
+
+/* what a search says of a pair */
+typedef enum Verdict
+{
+	VERDICT_WITHIN,
+	VERDICT_BEYOND,
+	VERDICT_OPEN				/* the function decides */
+} Verdict;
 
 typedef struct WithinJoin
 {
@@ -112,6 +116,7 @@ typedef struct WithinJoin
 	/* one execution */
 	GivenPoints given;			/* the references for the engine */
 	double		searched;		/* the radius of searches; NaN: nothing is within the distance; set if same_radius */
+	Borders		borders;		/* of the references */
 	bool	   *matched;		/* [references.count] of a right join: the reference matches an outer row */
 	uint64		next_alone;		/* of a right join, after the last outer row: the next reference that may match none */
 	uint64		decided;		/* how many pairs were found without the function */
@@ -218,7 +223,7 @@ evaluate_radius(const WithinJoin *join)
  * May the function's rule for borders be another one than that of a distance?  ST_Covers is false at the vertices of a hole.
  */
 static bool
-is_on_border(const WithinJoin *join, uint64 number, const Reference *reference)
+is_on_border(WithinJoin *join, uint64 number, const Reference *reference)
 {
 	const Round *round = join->lateral.round;
 	const struct varlena *shape = round->rows[number].shape;
@@ -227,27 +232,54 @@ is_on_border(const WithinJoin *join, uint64 number, const Reference *reference)
 		return false;
 	if (shape != NULL)
 		return geonn_is_on_border(PointerGetDatum(shape), reference->latitude, reference->longitude);
-	return geonn_is_on_border(reference->values[join->references.point[0]], round->latitudes[number],
-							  round->longitudes[number]);
+	return geonn_borders_have(&join->borders, reference, round->latitudes[number], round->longitudes[number]);
 }
 
 /*
- * Is the answer's reference within the distance for sure, where the search was within this radius?  A point is in a polygon,
- * or on a line, whatever the function says, but for its border.
+ * Set the bounds of the spheroid's distance between an outer row and a reference, by that on the sphere: of two shapes, the
+ * latitudes of the nearest places are unknown.
  */
-static bool
-is_sure(const WithinJoin *join, double searched, uint64 number, const Answer *answer)
+static void
+set_ratios(const WithinJoin *join, uint64 number, const Reference *reference, double distance, double *least, double *greatest)
+{
+	const Round *round = join->lateral.round;
+
+	*least = LEAST_RATIO;
+	*greatest = GREATEST_RATIO;
+	if (round->rows[number].shape == NULL)
+		geonn_ratios_near(round->latitudes[number], distance, least, greatest);
+	else if (reference->shape.arcs == 0)
+		geonn_ratios_near(reference->latitude, distance, least, greatest);
+}
+
+/*
+ * What a search within this radius says of the answer's reference.  A point is in a polygon, or on a line, whatever the function
+ * says, but for its border.
+ */
+static Verdict
+verdict_of(WithinJoin *join, double searched, uint64 number, const Answer *answer)
 {
 	const Reference *reference;
 	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - join->margin;
+	double		least;
+	double		greatest;
 
 	if (answer->distance == 0 && (!join->is_strict || radius > MARGIN))
 	{
 		reference = join->references.rows[answer->reference];
 		if (join->lateral.round->rows[number].shape != NULL || reference->shape.arcs > 0)
-			return !is_on_border(join, number, reference);
+			return is_on_border(join, number, reference) ? VERDICT_OPEN : VERDICT_WITHIN;
 	}
-	return searched > SAME_PLACE && answer->distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - join->margin;
+	if (!(searched > SAME_PLACE))
+		return VERDICT_OPEN;
+	if (answer->distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - join->margin)
+		return VERDICT_WITHIN;
+	if (!join->is_spheroid)
+		return VERDICT_OPEN;
+	set_ratios(join, number, join->references.rows[answer->reference], answer->distance, &least, &greatest);
+	if (answer->distance * greatest < radius - join->margin)
+		return VERDICT_WITHIN;
+	return answer->distance * least > radius + join->margin ? VERDICT_BEYOND : VERDICT_OPEN;
 }
 
 /*
@@ -319,6 +351,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
 
 	geonn_sql_references_read(&join->references);
+	geonn_borders_begin(&join->borders, &join->references);
 	if (join->same_radius)
 		join->searched = evaluate_radius(join);
 	join->given = (GivenPoints) {
@@ -526,10 +559,7 @@ set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bo
 	if (reference == NULL)
 		memset(nulls, true, columns * sizeof(bool));
 	else
-	{
-		memcpy(values, reference, columns * sizeof(Datum));
-		memcpy(nulls, reference_nulls, columns * sizeof(bool));
-	}
+		geonn_copy_columns(values, nulls, reference, reference_nulls, columns);
 	values[columns] = UInt64GetDatum(number + 1);
 	nulls[columns] = false;
 }
@@ -568,16 +598,13 @@ static bool
 is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 {
 	const Round *round = join->lateral.round;
+	Verdict		verdict;
 
 	Assert(number < round->given.count);
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
-	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius,
-				number, answer))
-	{
-		join->decided++;
-		return true;
-	}
-	if (is_rechecked(join, number, answer->reference))
+	verdict = verdict_of(join, join->same_radius ? join->searched : round->rows[number].limits->radius, number, answer);
+	join->decided += verdict != VERDICT_OPEN;
+	if (verdict == VERDICT_WITHIN || (verdict == VERDICT_OPEN && is_rechecked(join, number, answer->reference)))
 		return true;
 	if (join->asks_nearest && join->lateral.searches.second == NULL)
 		geonn_numbers_add(&join->undecided, number, round->memory);

@@ -33,6 +33,9 @@
 #define COST_OF_ARC 0.125
 #define BYTES_AN_ARC 16
 
+/* an arc that asks takes as much as so many that are asked for: a search for its own, and distances between two arcs */
+#define ARCS_ASKED_FOR 2.5
+
 /*
  * Implements LateralForm.takes_update, for rows that are locked, too: PostgreSQL executes the plan again for a row that another
  * transaction has updated, with this row alone, and the node's children return it and the rows that belong to it.  Where the
@@ -125,8 +128,8 @@ set_cost_of_search(const WithinForm *form, const Path *references, const Path *o
 	double		arcs_of_row = arcs_of(outer, form->shapes_ask);
 	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
 		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows * arcs_of_reference;
-	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows * arcs_of_row +
-		cpu_tuple_cost * custom->path.rows;
+	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows * arcs_of_row *
+		(form->shapes_ask ? ARCS_ASKED_FOR : 1) + cpu_tuple_cost * custom->path.rows;
 	bool		is_of_sphere = form->metric == GEONN_METRIC_SPHERE && IsA(form->clause->clause, OpExpr);
 	Cost		call = (is_of_sphere ? COST_OF_SPHERE_CALL : COST_OF_CALL) +
 		COST_OF_ARC * (arcs_of_reference + arcs_of_row - 2);
