@@ -80,6 +80,7 @@ typedef struct ZoneScan
 	ExprState  *clause;
 	ExprState  *point;
 	Fallback	fallback;
+	uint64		decided;		/* how many pairs were found without PostGIS's function */
 	uint64		rechecked;		/* how many pairs PostGIS's function was called for */
 
 	/* of one point */
@@ -492,7 +493,7 @@ next_row(JoinNode *node)
 	{
 		CHECK_FOR_INTERRUPTS();
 		expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
-		scan->zones.decided += is_sure;
+		scan->decided += is_sure;
 		if (is_sure || is_inside(scan, expressions))
 			return slot;
 		ResetExprContext(expressions);
@@ -518,7 +519,7 @@ explain_scan(const JoinNode *node, List *ancestors, ExplainState *explain)
 	geonn_node_explain_expression(node, ancestors, explain, "Within", scan->planned.clause);
 	if (!explain->analyze)
 		return;
-	ExplainPropertyUInteger("Pairs Decided", NULL, scan->zones.decided, explain);
+	ExplainPropertyUInteger("Pairs Decided", NULL, scan->decided, explain);
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, scan->rechecked, explain);
 	ExplainPropertyUInteger("Rows Compared with All References", NULL, scan->fallback.rows, explain);
 }
