@@ -1,6 +1,6 @@
 /*
  * sql_ratios.c
- *		How many times as long as on the sphere lines of the spheroid are.
+ *		Whether two places are within a radius on the spheroid, by their distance on the sphere.
  *
  * The same latitudes and longitudes are on both.  At a latitude, a short line along the meridian is M / R times as long on
  * the spheroid as on the sphere, one along the parallel N / R times, and any other one something between.  Here R is the
@@ -38,8 +38,12 @@ w_at(double latitude)
 	return sqrt(1 - ECCENTRICITY_SQUARED * sine * sine);
 }
 
-void
-geonn_ratios_near(double latitude, double distance, double *least, double *greatest)
+/*
+ * Set the bounds for the shortest line from a place at this latitude, in degrees, to one that is so many metres from it on the
+ * sphere.
+ */
+static void
+ratios_near(double latitude, double distance, double *least, double *greatest)
 {
 	double		reach = distance * GREATEST_RATIO / LEAST_CURVATURE * (180 / M_PI);
 	double		low = w_at(Max(fabs(latitude) - reach, 0));
@@ -47,4 +51,21 @@ geonn_ratios_near(double latitude, double distance, double *least, double *great
 
 	*least = LEAST_CURVATURE / (low * low * low) / GEONN_SPHERE_RADIUS * (1 - ROUNDING);
 	*greatest = GEONN_SPHEROID_AXIS / high / GEONN_SPHERE_RADIUS * (1 + ROUNDING);
+}
+
+Verdict
+geonn_verdict(double distance, double radius, double margin, bool is_spheroid, double latitude)
+{
+	double		least = LEAST_RATIO;
+	double		greatest = GREATEST_RATIO;
+
+	if (distance * (is_spheroid ? GREATEST_RATIO : 1) < radius - margin)
+		return VERDICT_WITHIN;
+	if (!is_spheroid)
+		return VERDICT_OPEN;
+	if (!isnan(latitude))
+		ratios_near(latitude, distance, &least, &greatest);
+	if (distance * greatest < radius - margin)
+		return VERDICT_WITHIN;
+	return distance * least > radius + margin ? VERDICT_BEYOND : VERDICT_OPEN;
 }

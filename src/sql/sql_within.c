@@ -78,14 +78,6 @@ typedef enum ComparedWith
 	COMPARED_WITH_ALL
 } ComparedWith;
 
-/* what a search says of a pair */
-typedef enum Verdict
-{
-	VERDICT_WITHIN,
-	VERDICT_BEYOND,
-	VERDICT_OPEN				/* the function decides */
-} Verdict;
-
 typedef struct WithinJoin
 {
 	LateralNode lateral;		/* first field */
@@ -236,50 +228,23 @@ is_on_border(WithinJoin *join, uint64 number, const Reference *reference)
 }
 
 /*
- * Set the bounds of the spheroid's distance between an outer row and a reference, by that on the sphere: of two shapes, the
- * latitudes of the nearest places are unknown.
- */
-static void
-set_ratios(const WithinJoin *join, uint64 number, const Reference *reference, double distance, double *least, double *greatest)
-{
-	const Round *round = join->lateral.round;
-
-	*least = LEAST_RATIO;
-	*greatest = GREATEST_RATIO;
-	if (round->rows[number].shape == NULL)
-		geonn_ratios_near(round->latitudes[number], distance, least, greatest);
-	else if (reference->shape.arcs == 0)
-		geonn_ratios_near(reference->latitude, distance, least, greatest);
-}
-
-/*
  * What a search within this radius says of the answer's reference.  A point is in a polygon, or on a line, whatever the function
- * says, but for its border.
+ * says, but for its border.  Of two shapes, the latitudes of the nearest places are unknown.
  */
 static Verdict
 verdict_of(WithinJoin *join, double searched, uint64 number, const Answer *answer)
 {
-	const Reference *reference;
+	const Round *round = join->lateral.round;
+	const Reference *reference = join->references.rows[answer->reference];
+	bool		asks_shape = round->rows[number].shape != NULL;
 	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - join->margin;
-	double		least;
-	double		greatest;
 
-	if (answer->distance == 0 && (!join->is_strict || radius > MARGIN))
-	{
-		reference = join->references.rows[answer->reference];
-		if (join->lateral.round->rows[number].shape != NULL || reference->shape.arcs > 0)
-			return is_on_border(join, number, reference) ? VERDICT_OPEN : VERDICT_WITHIN;
-	}
+	if (answer->distance == 0 && (!join->is_strict || radius > MARGIN) && (asks_shape || reference->shape.arcs > 0))
+		return is_on_border(join, number, reference) ? VERDICT_OPEN : VERDICT_WITHIN;
 	if (!(searched > SAME_PLACE))
 		return VERDICT_OPEN;
-	if (answer->distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - join->margin)
-		return VERDICT_WITHIN;
-	if (!join->is_spheroid)
-		return VERDICT_OPEN;
-	set_ratios(join, number, join->references.rows[answer->reference], answer->distance, &least, &greatest);
-	if (answer->distance * greatest < radius - join->margin)
-		return VERDICT_WITHIN;
-	return answer->distance * least > radius + join->margin ? VERDICT_BEYOND : VERDICT_OPEN;
+	return geonn_verdict(answer->distance, radius, join->margin, join->is_spheroid,
+						 !asks_shape ? round->latitudes[number] : reference->shape.arcs == 0 ? reference->latitude : NAN);
 }
 
 /*
