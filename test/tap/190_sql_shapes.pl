@@ -12,6 +12,7 @@ use strict;
 use warnings;
 
 use Geonn;
+use List::Util qw(max);
 use Math::BigFloat;
 use Test::More;
 
@@ -117,7 +118,7 @@ sub metres_of_point
 
 		for my $chain (@chains)
 		{
-			for my $i (1 .. $#$chain == 0 ? 1 : $#$chain)
+			for my $i (1 .. max(1, $#$chain))
 			{
 				my ($a, $b) = ($chain->[ $i - 1 ], $chain->[ $i > $#$chain ? 0 : $i ]);
 				my $angle = angle_to_arc($p, $a, $b);
