@@ -14,8 +14,9 @@
  *
  * The function is looked for once in a process, and again after any function was changed: then it may have been made,
  * moved to another schema, or dropped.  Which extension a function or type belongs to is remembered as long, because a lookup
- * takes longer than all else that the planner asks of them.  A base type goes with its functions.  ALTER EXTENSION DROP changes
- * no function: what was the extension's is what it was, until it is changed itself.
+ * takes longer than all else that the planner asks of them.  A base type goes with its functions.  ALTER EXTENSION ...
+ * DROP FUNCTION does not change the function: it counts as the extension's until any function is changed, and is the same
+ * function meanwhile.
  */
 #include "postgres.h"
 

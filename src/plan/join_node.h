@@ -27,8 +27,8 @@ typedef struct JoinNodeMethods
 	TupleTableSlot *(*next_row) (JoinNode *node);
 
 	/*
-	 * Go on with other parameters, of which no child of the node has one, in the present execution.  False, or NULL: it
-	 * cannot, and another execution begins.
+	 * Called for a rescan if only parameters have changed that the child plans do not use: keep what was read, and answer
+	 * for the new values.  False, or NULL: begin another execution.
 	 */
 	bool		(*go_on) (JoinNode *node);
 

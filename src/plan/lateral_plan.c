@@ -77,6 +77,26 @@ geonn_above_join(const LateralPath *path, List *expressions)
 }
 
 /*
+ * From PostgreSQL 16 on, a column says which outer joins may have made it NULL.  Are those of the inner relation that were noted
+ * as the node returns them, with this outer join added alone?  Where left joins have changed places, they may not be.
+ */
+static bool
+are_as_above_join(const LateralPath *path, const RelOptInfo *inner)
+{
+	List	   *above = geonn_above_join(path, inner->reltarget->exprs);
+	ListCell   *cell;
+
+	if (path->type != JOIN_LEFT && path->type != JOIN_ANTI)
+		return true;
+	foreach(cell, path->inner_columns)
+	{
+		if (lfirst_node(Var, cell)->varattno > 0 && !list_member(above, lfirst(cell)))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Set the clauses by which two rows match, and those that rows of the join must meet (expressions).  False:
  * the node cannot test them.
  */
@@ -242,6 +262,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		!geonn_note_columns(&template, rel->reltarget->exprs, outer, inner) ||
 		!geonn_note_columns(&template, template.neighbours, outer, inner) ||
 		!geonn_note_columns(&template, template.rows, outer, inner) ||
+		!are_as_above_join(&template, inner) ||
 		!geonn_note_columns(&template, template.question_columns, outer, inner))
 		return;
 	if (template.form->keep_own_path != NULL && type != JOIN_RIGHT)

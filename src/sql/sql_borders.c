@@ -2,9 +2,9 @@
  * sql_borders.c
  *		Whether a point is at a vertex of a polygon among the references, or on a side along its meridian.
  *
- * A point with another longitude than all vertices is on no such border.  So, once as many arcs were compared with points as
- * the references have, the longitudes of all vertices are noted: a bit for each, at a place that a hash tells, among 16 to 32
- * bits an arc.  A point whose bit is not set needs no comparison then.
+ * A point with another longitude than all vertices is on no such border.  After as many comparisons as all references have
+ * arcs, a bitmap of the longitudes of all vertices is made: a hash of the longitude tells its bit, among 16 to 32 bits an arc.
+ * From then on a point whose bit is not set needs no comparison.
  */
 #include "postgres.h"
 

@@ -471,13 +471,13 @@ call_function(WithinJoin *join, uint64 number, uint64 reference, bool *is_null)
 	MemoryContext former = MemoryContextSwitchTo(join->expressions->ecxt_per_tuple_memory);
 
 	if (references->has_shapes && reference != PG_UINT64_MAX && references->rows[reference]->status == POINT_VALID &&
-		references->rows[reference]->shape.arcs > 0)
+		references->rows[reference]->shape.arcs > 0 && !references->rows[reference]->shape.is_whole)
 		*value = geonn_without_empty_members(references->kind, *value);
 	if (outer_shape == NULL || !IsA(observation, Var))
 		result = ExecEvalExpr(join->clause, join->expressions, is_null);
 	else
 	{
-		/* the pair's columns are those of the scan; later references see the row's own value again */
+		/* the value is another one for this call alone, as the slot serves the next pairs, too */
 		Assert(observation->varattno > 0 && observation->varattno <= join->lateral.outer_columns);
 		outer_value = values[observation->varattno - 1];
 		values[observation->varattno - 1] = geonn_without_empty_members(references->kind, PointerGetDatum(outer_shape));
@@ -837,7 +837,9 @@ begin_round(LateralNode *lateral)
 	join->comparison = COMPARED_WITH_NONE;
 	join->is_searched = join->has_answers = false;
 	geonn_zones_begin_round(&join->zones);
-	if (!join->rechecks_row && !geonn_sql_references_suit_own(&join->references) && geonn_may_ask(&join->fallback))
+	/* a subquery of such a plan has all of its rows */
+	if (!(join->rechecks_row && join->references.count <= 1) && !geonn_sql_references_suit_own(&join->references) &&
+		geonn_may_ask(&join->fallback))
 		(void) try_search(join);
 }
 

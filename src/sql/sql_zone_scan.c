@@ -17,12 +17,11 @@
  * Rows come in the order in which z was read.  So LIMIT 1 without ORDER BY returns the same row wherever a point comes
  * again.
  *
- * PostgreSQL plans a subquery before it knows how often that is executed.  So the node's path costs what one point takes.
- * What reading and indexing takes is added up beside, and sql_statement.c compares the statement's plans with and without
- * such nodes.
+ * PostgreSQL plans a subquery before it knows how often that is executed.  So the path's cost is that of one point.  Reading and
+ * indexing, which are paid once, are not in it: ZoneScans.zones adds them up for the statement, and sql_statement.c compares
+ * the statement's plans with and without such nodes.
  *
- * For geography a search of the engine for one point would take longer than PostGIS's index does, so that the node is for
- * the plane alone.
+ * For geography each point would be a search of the engine, so that the node is for the plane alone.
  */
 #include "postgres.h"
 
@@ -145,7 +144,8 @@ depends_on_outer_row(Node *node, PlannerInfo *root)
 }
 
 /*
- * Find the clause by which the relation's rows are asked for, and set the path's question.  False: there is none.
+ * Find the clause by which the relation's rows are asked for, and set the path's question.  False: there is none.  The zone is a
+ * column: PostgreSQL would compute another expression for some rows alone, and it may fail for others.
  */
 static bool
 find_question(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, Node **zone)
@@ -155,7 +155,7 @@ find_question(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, Node **z
 	foreach(cell, rel->baserestrictinfo)
 	{
 		path->clause = lfirst_node(RestrictInfo, cell);
-		if (geonn_asks_for_zones(root, rel, (const Node *) path->clause->clause, &path->point, zone) &&
+		if (geonn_asks_for_zones(root, rel, (const Node *) path->clause->clause, &path->point, zone) && IsA(*zone, Var) &&
 			depends_on_outer_row(path->point, root) &&
 			!contain_volatile_functions((Node *) path->clause->clause) && !contain_subplans((Node *) path->clause->clause))
 			return true;
@@ -224,7 +224,7 @@ columns_of_references(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, 
 		if (equal(column, zone))
 			path->zone = foreach_current_index(cell);
 
-		/* PostgreSQL has looked up those alone that its own scan returns */
+		/* the planner has set the widths of those columns alone that its own scan returns */
 		if (width != NULL && *width <= 0)
 			*width = get_attavgwidth(planner_rt_fetch(rel->relid, root)->relid, column->varattno);
 	}
@@ -254,6 +254,22 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_scan
 };
 
+/*
+ * Has PostgreSQL an index for the scan?  The node compares values other than polygons with each point, which takes longer.
+ */
+static bool
+has_index_path(const RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		if (IsA(lfirst(cell), IndexPath) || IsA(lfirst(cell), BitmapHeapPath))
+			return true;
+	}
+	return false;
+}
+
 /* May a subquery have the node in place of a scan of this relation? */
 static bool
 may_offer(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *entry)
@@ -279,7 +295,8 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry
 	if (!may_offer(root, rel, entry))
 		return;
 	path = palloc0(sizeof(ZonePath));
-	if (!find_question(root, rel, path, &zone) || !divide_clauses(root, rel, path, &early) || !geonn_may_plan(root))
+	if (!find_question(root, rel, path, &zone) || (!geonn_typmod_is_polygons(exprTypmod(zone)) && has_index_path(rel)) ||
+		!divide_clauses(root, rel, path, &early) || !geonn_may_plan(root))
 		return;
 	references = path_of_references(root, rel, early, columns_of_references(root, rel, path, zone));
 	if (!geonn_references_surely_fit(references, false, rel->tuples))

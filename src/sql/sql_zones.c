@@ -218,7 +218,7 @@ void
 geonn_zones_find(Zones *zones, double x, double y)
 {
 	zones->left = geonn_plane_find(zones->plane, x, y, &zones->found);
-	/* the index has no use for them in between */
+	/* the array is the index's, which overwrites it when the next point is looked up */
 	if (zones->left > 1)
 		qsort(unconstify(PlaneFound *, zones->found), zones->left, sizeof(PlaneFound), compare_numbers);
 }

@@ -191,6 +191,21 @@ for my $mode ('force_generic_plan', 'force_custom_plan')
 
 check_roles($node, 'o', 'r', $on);
 
+# ---- left joins that change places: from PostgreSQL 16 on, columns say which of them may have made them NULL ----
+
+$node->safe_psql('postgres', 'CREATE TABLE few AS SELECT * FROM r WHERE id % 8 = 0; ANALYZE few');
+for my $query ("SELECT o.id, b.id, c.kind FROM o LEFT JOIN few b ON ST_DWithin(o.g, b.g, 3e5) LEFT JOIN few c ON c.id = b.id",
+	"SELECT o.id, b.id, c.kind FROM o LEFT JOIN few b ON b.id = o.id LEFT JOIN few c ON ST_DWithin(b.g, c.g, 3e5)",
+	"SELECT o.id, c.kind FROM o LEFT JOIN (few b LEFT JOIN few c ON ST_DWithin(b.g, c.g, 3e5)) ON o.id = b.id",
+	"SELECT o.id, c.kind FROM o LEFT JOIN (few b LEFT JOIN r c ON ST_DWithin(b.g, c.g, 3e5) AND c.kind = 1) ON o.id = b.id WHERE c.kind IS NULL")
+{
+	my (undef, $expected) = sql_answer($node, 'off', $query);
+	my ($plan, $found) = sql_answer($node, 'on', $query, 'SET enable_nestloop = off;');
+
+	ok($found eq $expected && $found !~ /ERROR/, $query);
+	note($plan);
+}
+
 # ---- costs, and what is said ----
 
 $node->safe_psql('postgres', 'CREATE INDEX ON r USING gist (g); CREATE UNIQUE INDEX ON o (id); ANALYZE o, r');

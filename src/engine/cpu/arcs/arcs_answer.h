@@ -22,7 +22,7 @@
 /* the same of a shape that asks: steps are leaves, parts, or two arcs by brute force */
 #define STEPS_UNTIL_LOOK 64
 
-/* An observation counts its candidates where the shapes are at most so many times k: finding k of them takes longer. */
+/* Count the candidates of an observation if there are at most so many times k shapes: the search itself takes longer. */
 #define COUNTED_EACH 8
 
 /* Return whether the walk may end early. */
