@@ -274,7 +274,7 @@ for my $case (
 	[ 1, "SELECT p.id, (SELECT z.id FROM z WHERE $on AND z.id < 30 AND z.id % 9 = 0) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM z_view z WHERE ST_Contains(z.area, p.g)) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM z JOIN z b ON b.id = z.id + 1 WHERE ST_Covers(z.g, p.g) AND b.kind <> 1) FROM p" ],
-	[ 1, "SELECT p.id, (SELECT count(*) FROM z WHERE ST_Covers(ST_Reverse(z.g)::geometry(Polygon, 25832), ST_Translate(p.g, 0.05, 0)::geometry(Point, 25832))) FROM p" ],
+	[ 0, "SELECT p.id, (SELECT count(*) FROM z WHERE ST_Covers(ST_Reverse(z.g)::geometry(Polygon, 25832), ST_Translate(p.g, 0.05, 0)::geometry(Point, 25832))) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM z WHERE $on AND z.kind = (SELECT 2)) FROM p" ],
 	[ 1, "SELECT k, (SELECT sum((SELECT count(*) FROM z WHERE $on AND z.kind = k + p.kind % 2)) FROM p) FROM generate_series(0, 3) k" ],
 	[ 1, "SELECT k, (SELECT sum((SELECT count(*) FROM (SELECT * FROM z WHERE kind = k OFFSET 0) z JOIN z b USING (id) WHERE ST_Contains(b.g, p.g))) FROM p) FROM generate_series(0, 3) k" ],
@@ -312,7 +312,7 @@ is($node->safe_psql('postgres', qq{SET geonn.enable_sql_joins = off;
 	SELECT count(*) FROM chosen JOIN again USING (id) WHERE chosen.zone IS DISTINCT FROM again.zone;
 	SELECT count(zone) > 100 FROM chosen}), "0\n0\n0\nt", 'LIMIT 1 alone returns a zone that has the point, the same one each time');
 
-like($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT (SELECT count(*) FROM z WHERE $on) FROM p"),
+like($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) SELECT (SELECT count(*) FROM z WHERE $on) FROM p"),
 	qr/geonn zones of a point\) \(actual rows=[\d.]+ loops=(\d\d+)\)\n\s*Within: st_contains\(z.g, p.g\)\n\s*Pairs Decided: [1-9]\d*\n\s*Pairs Rechecked: [1-9]\d*\n\s*Rows Compared with All References: 2\n\s*->  Seq Scan on z \(actual rows=[\d.]+ loops=1\)/,
 	'zones are read once for all rows');
 
