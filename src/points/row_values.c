@@ -278,8 +278,8 @@ open_in_degrees(void *state)
 }
 
 /*
- * Transform a shape that has been opened in another SRID, and close it.  Returns false if it has the SRID that it should; if it
- * is empty or has a vertex that is no number, so that there is nothing to transform; or if it cannot be transformed.
+ * Transform a shape that has been opened in another SRID, and close it.  Returns false if its SRID is the right one already, if
+ * it has no vertices or NaN among their coordinates, or if PostGIS cannot transform it.
  */
 static bool
 transform_shape(WantedShape *wanted)

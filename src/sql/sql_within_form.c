@@ -232,8 +232,8 @@ most_rows(const RelOptInfo *inner)
 	return inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples;
 }
 
-static Cost
-cost_of(PlannerInfo *root, const RestrictInfo *clause)
+Cost
+geonn_cost_of_clause(PlannerInfo *root, const RestrictInfo *clause)
 {
 	QualCost	cost;
 
@@ -253,7 +253,8 @@ may_test_others_first(PlannerInfo *root, List *clauses, const RestrictInfo *own)
 	{
 		const RestrictInfo *other = lfirst_node(RestrictInfo, cell);
 
-		if (other != own && (other->security_level > own->security_level || cost_of(root, other) > cost_of(root, own) ||
+		if (other != own && (other->security_level > own->security_level ||
+							 geonn_cost_of_clause(root, other) > geonn_cost_of_clause(root, own) ||
 							 contain_volatile_functions((Node *) other->clause) || contain_subplans((Node *) other->clause)))
 			return false;
 	}

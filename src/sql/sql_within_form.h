@@ -49,4 +49,7 @@ extern bool geonn_is_zone_call(const Node *expression);
  */
 extern bool geonn_asks_for_zones(PlannerInfo *root, const RelOptInfo *rel, const Node *clause, Node **point, Node **zone);
 
+/* Return what it costs to test a clause of one row, or of one pair of rows. */
+extern Cost geonn_cost_of_clause(PlannerInfo *root, const RestrictInfo *clause);
+
 #endif							/* GEONN_SQL_WITHIN_FORM_H */

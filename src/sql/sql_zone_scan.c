@@ -163,15 +163,6 @@ find_question(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, Node **z
 	return false;
 }
 
-static Cost
-cost_of(PlannerInfo *root, const RestrictInfo *clause)
-{
-	QualCost	cost;
-
-	cost_qual_eval_node(&cost, (Node *) clause->clause, root);
-	return cost.per_tuple;
-}
-
 /*
  * Set which other clauses are tested as references are read, and which after the point.  False: another order is asked for.
  */
@@ -192,7 +183,7 @@ divide_clauses(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, List **
 			clause->security_level > path->clause->security_level)
 			return false;
 		if (is_late && (clause->security_level < path->clause->security_level ||
-						cost_of(root, clause) > cost_of(root, path->clause)))
+						geonn_cost_of_clause(root, clause) > geonn_cost_of_clause(root, path->clause)))
 			return false;
 		if (is_late)
 			path->late = lappend(path->late, clause);
@@ -214,7 +205,6 @@ columns_of_references(PlannerInfo *root, const RelOptInfo *rel, ZonePath *path, 
 
 	used = lappend(used, path->clause->clause);
 	add_new_columns_to_pathtarget(target, pull_var_clause((Node *) used, PVC_RECURSE_PLACEHOLDERS));
-	add_new_column_to_pathtarget(target, (Expr *) zone);
 	foreach(cell, target->exprs)
 	{
 		const Var  *column = lfirst(cell);
@@ -301,7 +291,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry
 	references = path_of_references(root, rel, early, columns_of_references(root, rel, path, zone));
 	if (!geonn_references_surely_fit(references, false, rel->tuples))
 		return;
-	call = cost_of(root, path->clause);
+	call = geonn_cost_of_clause(root, path->clause);
 	custom = &path->path;
 	custom->path.type = T_CustomPath;
 	custom->path.pathtype = T_CustomScan;
