@@ -77,21 +77,27 @@ geonn_above_join(const LateralPath *path, List *expressions)
 }
 
 /*
- * From PostgreSQL 16 on, a column says which outer joins may have made it NULL.  Are those of the inner relation that were noted
- * as the node returns them, with this outer join added alone?  Where left joins have changed places, they may not be.
+ * From PostgreSQL 16 on, a column says which outer joins may have made it NULL.  Are those that the inner relation returns
+ * noted as they are with this outer join added alone?  Where left joins have changed places, they may not be.
  */
 static bool
 are_as_above_join(const LateralPath *path, const RelOptInfo *inner)
 {
-	List	   *above = geonn_above_join(path, inner->reltarget->exprs);
-	ListCell   *cell;
+	ListCell   *above;
+	ListCell   *noted;
 
-	if (path->type != JOIN_LEFT && path->type != JOIN_ANTI)
-		return true;
-	foreach(cell, path->inner_columns)
+	foreach(above, geonn_above_join(path, inner->reltarget->exprs))
 	{
-		if (lfirst_node(Var, cell)->varattno > 0 && !list_member(above, lfirst(cell)))
-			return false;
+		const Var  *column = lfirst(above);
+
+		foreach(noted, path->inner_columns)
+		{
+			const Var  *other = lfirst(noted);
+
+			if (IsA(column, Var) && other->varno == column->varno && other->varattno == column->varattno &&
+				!equal(other, column))
+				return false;
+		}
 	}
 	return true;
 }
