@@ -21,7 +21,6 @@
 #include "utils/guc_tables.h"
 #if PG_VERSION_NUM >= 160000
 #include "parser/parse_relation.h"
-#include "rewrite/rewriteManip.h"
 #include "varatt.h"
 #else
 #include "catalog/pg_namespace_d.h"
@@ -85,10 +84,6 @@ geonn_find_setting(const char *name)
 
 /* before 16, a relation that moves from one query to another carried its permissions in its entry of the range table */
 #define geonn_move_permissions(from, to, entry) ((void) (from), (void) (to), (void) (entry))
-#define geonn_above_outer_join(clauses, relids, join) ((void) (relids), (void) (join), (clauses))
-
-/* from 16 on, columns of the outer rows of a right join are others above the join: no node returns these */
-#define GEONN_HAS_RIGHT_JOINS true
 
 /* have rows carry these columns from the scans up to the join of these relations */
 #define geonn_add_columns(root, columns, relations) \
@@ -113,9 +108,6 @@ geonn_find_setting(const char *name)
 #define geonn_move_permissions(from, to, entry) \
 	((to)->rteperminfos = list_make1(copyObject(getRTEPermissionInfo((from)->rteperminfos, entry))), \
 	 (entry)->perminfoindex = 1)
-#define geonn_above_outer_join(clauses, relids, join) \
-	((List *) add_nulling_relids((Node *) (clauses), relids, bms_make_singleton((join)->ojrelid)))
-#define GEONN_HAS_RIGHT_JOINS false
 #define geonn_below_outer_join(class) ((void) (class), false)
 #define geonn_add_columns(root, columns, relations) \
 	add_vars_to_targetlist(root, columns, relations)

@@ -18,10 +18,10 @@ typedef struct LateralPath
 	CustomPath	path;			/* first */
 	JoinType	type;
 	Relids		inner;			/* the relation of the rows that are asked for, or those of the references */
-	const SpecialJoinInfo *outer_join;	/* NULL: an inner join */
 	List	   *neighbours;		/* clauses by which two rows match */
 	List	   *rows;			/* clauses that rows of the join must meet */
-	List	   *outer_columns;	/* Vars that are used of outer rows and of inner rows */
+	List	   *columns;		/* Vars as the join's relation returns them, and then as the outer and the inner one do */
+	List	   *outer_columns;	/* Vars that are used of outer rows and of inner rows, as the first of columns has them */
 	List	   *inner_columns;
 
 	/* set by the form's recognise */
@@ -88,9 +88,6 @@ extern void geonn_register_lateral_form(const LateralForm *form);
  * column of the outer rows or of an inner relation.
  */
 extern bool geonn_note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOptInfo *inner);
-
-/* Expressions of the inner relation's columns, as they are above the join. */
-extern List *geonn_above_join(const LateralPath *path, List *expressions);
 
 /* The list of a LateralPrivate (lateral.h) with this question. */
 extern List *geonn_lateral_private(const LateralPath *path, const Plan *outer, List *question);

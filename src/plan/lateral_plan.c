@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -40,64 +41,67 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
+ * The column of this relation and number among these expressions; NULL: it is not there.
+ */
+static Var *
+find_column(const List *expressions, const Var *column)
+{
+	ListCell   *cell;
+
+	foreach(cell, expressions)
+	{
+		Var		   *found = lfirst(cell);
+
+		if (IsA(found, Var) && found->varno == column->varno && found->varattno == column->varattno)
+			return found;
+	}
+	return NULL;
+}
+
+/*
+ * From PostgreSQL 16 on, a column says which outer joins may have made it NULL: above the join more of them than in its clauses.
+ * A row of the node has one value for both.  Returns the expression with each column as LateralPath.columns has it.
+ */
+static Node *
+name_as_above(Node *node, void *columns)
+{
+	const Var  *above;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Var))
+		return expression_tree_mutator(node, name_as_above, columns);
+	above = find_column(columns, (const Var *) node);
+	return above == NULL ? node : copyObject((Node *) above);
+}
+
+/*
  * PostgreSQL finds a column by relation and number, so Vars that share both must be equal in all else.
  */
 bool
 geonn_note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOptInfo *inner)
 {
 	ListCell   *cell;
-	ListCell   *noted;
 
 	foreach(cell, pull_var_clause((Node *) used, PVC_INCLUDE_PLACEHOLDERS))
 	{
 		Var		   *column = lfirst(cell);
-		bool		is_inner = IsA(column, Var) && bms_is_member(column->varno, inner->relids);
-		List	  **columns = is_inner ? &path->inner_columns : &path->outer_columns;
+		bool		is_inner;
+		List	  **columns;
+		const Var  *other;
 
-		if (is_inner ? column->varattno < path->least_column :
-			!IsA(column, Var) || !list_member(outer->reltarget->exprs, column))
+		if (!IsA(column, Var))
 			return false;
-		foreach(noted, *columns)
-		{
-			const Var  *other = lfirst(noted);
-
-			if (other->varno == column->varno && other->varattno == column->varattno && !equal(other, column))
-				return false;
-		}
-		*columns = list_append_unique(*columns, column);
-	}
-	return true;
-}
-
-List *
-geonn_above_join(const LateralPath *path, List *expressions)
-{
-	return path->type != JOIN_LEFT && path->type != JOIN_ANTI ? expressions :
-		geonn_above_outer_join(expressions, path->inner, path->outer_join);
-}
-
-/*
- * From PostgreSQL 16 on, a column says which outer joins may have made it NULL.  Are those that the inner relation returns
- * noted as they are with this outer join added alone?  Where left joins have changed places, they may not be.
- */
-static bool
-are_as_above_join(const LateralPath *path, const RelOptInfo *inner)
-{
-	ListCell   *above;
-	ListCell   *noted;
-
-	foreach(above, geonn_above_join(path, inner->reltarget->exprs))
-	{
-		const Var  *column = lfirst(above);
-
-		foreach(noted, path->inner_columns)
-		{
-			const Var  *other = lfirst(noted);
-
-			if (IsA(column, Var) && other->varno == column->varno && other->varattno == column->varattno &&
-				!equal(other, column))
-				return false;
-		}
+		column = (Var *) name_as_above((Node *) column, path->columns);
+		is_inner = bms_is_member(column->varno, inner->relids);
+		columns = is_inner ? &path->inner_columns : &path->outer_columns;
+		if (is_inner ? column->varattno < path->least_column : find_column(outer->reltarget->exprs, column) == NULL)
+			return false;
+		other = find_column(*columns, column);
+		if (other == NULL)
+			*columns = lappend(*columns, column);
+		else if (!equal(other, column))
+			return false;
 	}
 	return true;
 }
@@ -127,7 +131,6 @@ divide_clauses(const RelOptInfo *rel, const JoinPathExtraData *extra, LateralPat
 	}
 	extract_actual_join_clauses(joining, rel->relids, &path->neighbours, &path->rows);
 	path->neighbours = list_concat(path->neighbours, extract_actual_clauses(path->conditions, false));
-	path->neighbours = geonn_above_join(path, path->neighbours);
 	return true;
 }
 
@@ -246,15 +249,14 @@ static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	LateralPath template = {.type = type,.inner = inner->relids,.outer_join = extra->sjinfo};
+	LateralPath template = {.type = type,.inner = inner->relids};
 	CustomPath *path = &template.path;
 
 	path->path.parent = rel;
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
-	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI &&
-		 (type != JOIN_RIGHT || !GEONN_HAS_RIGHT_JOINS)) ||
+	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI && type != JOIN_RIGHT) ||
 		(inner->reloptkind != RELOPT_BASEREL && inner->reloptkind != RELOPT_JOINREL) || !bms_is_empty(rel->lateral_relids) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
@@ -264,11 +266,14 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	if (contain_agg_clause((Node *) rel->reltarget->exprs))
 		return;
 	if (!find_question(root, outer, inner, extra->restrictlist, &template) ||
-		!divide_clauses(rel, extra, &template) ||
-		!geonn_note_columns(&template, rel->reltarget->exprs, outer, inner) ||
+		!divide_clauses(rel, extra, &template))
+		return;
+	template.columns = list_concat(pull_var_clause((Node *) rel->reltarget->exprs, PVC_INCLUDE_PLACEHOLDERS),
+								   outer->reltarget->exprs);
+	template.columns = list_concat(template.columns, inner->reltarget->exprs);
+	if (!geonn_note_columns(&template, rel->reltarget->exprs, outer, inner) ||
 		!geonn_note_columns(&template, template.neighbours, outer, inner) ||
 		!geonn_note_columns(&template, template.rows, outer, inner) ||
-		!are_as_above_join(&template, inner) ||
 		!geonn_note_columns(&template, template.question_columns, outer, inner))
 		return;
 	if (template.form->keep_own_path != NULL && type != JOIN_RIGHT)
@@ -289,18 +294,19 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 static List *
 outer_numbers(const LateralPath *path, const Plan *outer)
 {
+	List	   *expressions = get_tlist_exprs(outer->targetlist, true);
 	List	   *numbers = NIL;
 	ListCell   *cell;
 
 	foreach(cell, path->outer_columns)
 	{
-		Var		   *column = lfirst(cell);
-		TargetEntry *entry = tlist_member((Expr *) column, outer->targetlist);
+		const Var  *column = lfirst_node(Var, cell);
+		Var		   *returned = find_column(expressions, column);
 
-		if (entry == NULL)
+		if (returned == NULL)
 			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
 				 column->varno);
-		numbers = lappend_int(numbers, entry->resno);
+		numbers = lappend_int(numbers, tlist_member((Expr *) returned, outer->targetlist)->resno);
 	}
 	return numbers;
 }
@@ -325,6 +331,9 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	LateralPath *lateral = (LateralPath *) path;
 	CustomScan *scan = lateral->form->make_node(root, lateral, targets, children);
 
+	scan->scan.plan.qual = (List *) name_as_above((Node *) scan->scan.plan.qual, lateral->columns);
+	scan->custom_exprs = (List *) name_as_above((Node *) scan->custom_exprs, lateral->columns);
+	scan->custom_scan_tlist = (List *) name_as_above((Node *) scan->custom_scan_tlist, lateral->columns);
 	scan->methods = &lateral->form->node->scan;
 	return (Plan *) scan;
 }

@@ -176,10 +176,10 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	const Plan *references = list_nth(children, LATERAL_REFERENCES);
 	List	   *columns = NIL;
 	WithinExpressions expressions = {
-		.clause = linitial(geonn_above_join(path, list_make1(form->clause->clause))),
+		.clause = (Node *) form->clause->clause,
 		.observation = form->observation,
 		.radius = form->radius,
-		.implied = geonn_above_join(path, get_actual_clauses(form->implied)),
+		.implied = get_actual_clauses(form->implied),
 		.clauses = path->neighbours
 	};
 	WithinPrivate planned = {
@@ -196,7 +196,7 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	foreach(cell, references->targetlist)
 		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
 	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), geonn_pack_fields(&expressions),
-						   list_concat_copy(path->outer_columns, geonn_above_join(path, columns)));
+						   list_concat_copy(path->outer_columns, columns));
 	geonn_join_is_planned();
 	scan->custom_plans = children;
 	scan->custom_private = geonn_lateral_private(path, linitial(children), geonn_pack_fields(&planned));
