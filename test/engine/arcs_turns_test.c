@@ -1,7 +1,8 @@
 /*
  * arcs_turns_test.c
  *		A shape that asks for very many pairs is answered turn by turn to the end: its search, the measuring of what was found,
- *		the choice, the order and the writing of its pairs each go on in a next turn, with the same bytes as in one.
+ *		the choice, the order and the writing of its pairs each go on in a next turn, with the same bytes as in one.  While it is
+ *		copied and prepared, others work.
  *
  * Usage: arcs_turns_test [SEED].  Turns of 0 ms end at each look at the clock: their number says how often a kind of work
  * looks at it.
@@ -9,6 +10,7 @@
  * rooms: engine/cpu engine/cpu/arcs
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,10 @@
 /* as many sides as have a turn for themselves, in a ring of this radius, in degrees */
 #define SIDES 70000
 #define RADIUS 20.0
+
+/* so many are copied and prepared in dozens of pieces; others work between these at least so often, on a busy host */
+#define MANY_SIDES (1 << 20)
+#define SEATS_LEAST 3
 
 /* references are points: a half in the ring, and the others nearer than max_distance */
 #define POINTS 60000
@@ -134,12 +140,11 @@ note_left(struct asked *asked)
 		asked->turns[ORDERING]++;
 }
 
-/* Ask for all references within the distance, as the scheduler does, in turns of so many ms.  False if the search fails. */
-static bool
-ask(struct asked *asked, int64_t turn_ms, uint32_t room, bool places)
+/* Begin to ask for all references within the distance of a ring of so many sides. */
+static void
+begin(struct asked *asked, uint32_t sides, uint32_t room, bool places)
 {
 	struct search *search = &asked->search;
-	enum device_progress progress = DEVICE_YIELDED;
 
 	*asked = (struct asked) {
 		.search = {
@@ -148,13 +153,23 @@ ask(struct asked *asked, int64_t turn_ms, uint32_t room, bool places)
 			.question = {.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = MAX_DISTANCE,.places = places},
 			.algorithm = GEONN_ALGORITHM_INDEX,
 			.rows = 1,
-			.arcs = SIDES,
+			.arcs = sides,
 			.cancelled = &cancelled,
-			.columns = make_batch(SIDES, room)
+			.columns = make_batch(sides, room)
 		}
 	};
-	for (uint32_t i = 0; i < SIDES; i++)
-		add_row(&search->columns, i, on_ring(RADIUS, (double) i / SIDES), on_ring(RADIUS, (double) ((i + 1) % SIDES) / SIDES), 0, 1);
+	for (uint32_t i = 0; i < sides; i++)
+		add_row(&search->columns, i, on_ring(RADIUS, (double) i / sides), on_ring(RADIUS, (double) ((i + 1) % sides) / sides), 0, 1);
+}
+
+/* Ask as the scheduler does, in turns of so many ms.  False if the search fails. */
+static bool
+ask(struct asked *asked, int64_t turn_ms, uint32_t room, bool places)
+{
+	struct search *search = &asked->search;
+	enum device_progress progress = DEVICE_YIELDED;
+
+	begin(asked, SIDES, room, places);
 	cpu_turn_set_ms(turn_ms);
 	while (progress == DEVICE_YIELDED && !search->failed)
 	{
@@ -242,6 +257,51 @@ test_turns(bool places)
 	forget(&partly);
 }
 
+/* another thread, which takes a seat again and again: from the copy of the first arcs on, and once all are copied */
+struct other
+{
+	const volatile struct dataset *shapes;
+	atomic_bool ended;
+	uint32_t	seats[2];
+};
+
+static void *
+take_seats(void *context)
+{
+	struct other *other = context;
+
+	while (!atomic_load(&other->ended))
+	{
+		thread_pool_enter();
+		if (other->shapes->count > 0)
+			other->seats[other->shapes->sealed]++;
+		thread_pool_leave();
+	}
+	return NULL;
+}
+
+/* Other threads work while shapes are copied and prepared, where one may work at a time. */
+static void
+test_preparation(void)
+{
+	struct asked asked;
+	struct other other = {.shapes = NULL};
+	pthread_t	thread;
+	bool		built;
+
+	begin(&asked, MANY_SIDES, 1, false);
+	other.shapes = asked.search.builds = asked.search.shapes;
+	if (pthread_create(&thread, NULL, take_seats, &other) != 0)
+		exit(EXIT_FAILURE);
+	built = machine.operations->build(&machine, &asked.search, &asked.search.failure);
+	atomic_store(&other.ended, true);
+	pthread_join(thread, NULL);
+	printf("# another thread had a seat %u times before the copy ended, and %u times after that\n", other.seats[0], other.seats[1]);
+	report("others work while shapes are copied", built && other.seats[0] >= SEATS_LEAST);
+	report("and while they are prepared", built && other.seats[1] >= SEATS_LEAST);
+	forget(&asked);
+}
+
 int
 main(int argument_count, char **words)
 {
@@ -252,6 +312,7 @@ main(int argument_count, char **words)
 	thread_pool_set_threads(1);
 	if (!machine.operations->probe(&machine, &failure) || !make_references())
 		return EXIT_FAILURE;
+	test_preparation();
 	test_turns(false);
 	test_turns(true);
 	machine.operations->discard(&machine, references->built[CPU_NUMBER]);
