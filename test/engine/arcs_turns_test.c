@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs_probe.h"
@@ -32,7 +33,7 @@
 
 /* so many are copied and prepared in dozens of pieces; others work between these at least so often, on a busy host */
 #define MANY_SIDES (1 << 20)
-#define SEATS_LEAST 3
+#define SEATS_LEAST 5
 
 /* references are points: a half in the ring, and the others nearer than max_distance */
 #define POINTS 60000
@@ -257,7 +258,7 @@ test_turns(bool places)
 	forget(&partly);
 }
 
-/* another thread, which takes a seat again and again: from the copy of the first arcs on, and once all are copied */
+/* another thread, which takes a seat again and again, after a pause of a millisecond: from the copy of the first arcs on, and once all are copied */
 struct other
 {
 	const volatile struct dataset *shapes;
@@ -276,6 +277,7 @@ take_seats(void *context)
 		if (other->shapes->count > 0)
 			other->seats[other->shapes->sealed]++;
 		thread_pool_leave();
+		usleep(1000);
 	}
 	return NULL;
 }
