@@ -1,8 +1,8 @@
 /*
  * arcs_turns_test.c
  *		A shape that asks for very many pairs is answered turn by turn to the end: its search, the measuring of what was found,
- *		the choice, the order and the writing of its pairs each go on in a next turn, with the same bytes as in one.  While it is
- *		copied and prepared, others work.
+ *		the choice, the order and the writing of its pairs each go on in a next turn, with the same bytes as in one.  While it
+ *		is copied and prepared, others work.
  *
  * Usage: arcs_turns_test [SEED].  Turns of 0 ms end at each look at the clock: their number says how often a kind of work
  * looks at it.
@@ -90,9 +90,9 @@ static struct geonn_batch_columns
 make_batch(uint32_t rows, uint32_t room)
 {
 	struct geonn_batch_columns batch;
+	size_t		bytes = geonn_batch_layout(NULL, rows, room, GEONN_COLUMN_ARC, &batch);
 
-	geonn_batch_layout(allocate_pages(geonn_batch_layout(NULL, rows, room, GEONN_COLUMN_ARC, &batch)), rows, room, GEONN_COLUMN_ARC,
-					   &batch);
+	geonn_batch_layout(allocate_pages(bytes), rows, room, GEONN_COLUMN_ARC, &batch);
 	return batch;
 }
 
@@ -160,7 +160,8 @@ begin(struct asked *asked, uint32_t sides, uint32_t room, bool places)
 		}
 	};
 	for (uint32_t i = 0; i < sides; i++)
-		add_row(&search->columns, i, on_ring(RADIUS, (double) i / sides), on_ring(RADIUS, (double) ((i + 1) % sides) / sides), 0, 1);
+		add_row(&search->columns, i, on_ring(RADIUS, (double) i / sides), on_ring(RADIUS, (double) ((i + 1) % sides) / sides),
+				0, 1);
 }
 
 /* Ask as the scheduler does, in turns of so many ms.  False if the search fails. */
@@ -207,7 +208,8 @@ are_same(const struct search *a, const struct search *b, uint32_t pairs)
 		b->columns.distance, b->columns.latitude, b->columns.longitude, b->columns.end_latitude, b->columns.end_longitude,
 		b->columns.fraction
 	};
-	bool		same = a->pairs >= pairs && b->pairs >= pairs && memcmp(a->columns.tag, b->columns.tag, pairs * sizeof(int64_t)) == 0;
+	bool		same = a->pairs >= pairs && b->pairs >= pairs &&
+		memcmp(a->columns.tag, b->columns.tag, pairs * sizeof(int64_t)) == 0;
 
 	for (int i = 0; i < (a->question.places ? 6 : 1); i++)
 		same = same && memcmp(of_a[i], of_b[i], pairs * sizeof(double)) == 0;
@@ -258,7 +260,10 @@ test_turns(bool places)
 	forget(&partly);
 }
 
-/* another thread, which takes a seat again and again, after a pause of a millisecond: from the copy of the first arcs on, and once all are copied */
+/*
+ * Another thread, which takes a seat again and again, after a pause of a millisecond: from the copy of the first arcs on, and
+ * once all are copied.
+ */
 struct other
 {
 	const volatile struct dataset *shapes;
