@@ -14,7 +14,7 @@
 static inline bool
 device_work(struct device *device, struct search *search, struct failure *failure)
 {
-	search->builds = !device->operations->is_built(device, search, search->algorithm);
+	search->builds = device->operations->is_built(device, search, search->algorithm) ? NULL : search->dataset;
 	if (!device->operations->build(device, search, failure))
 		return false;
 	while (device->operations->turn(device, search) == DEVICE_YIELDED)

@@ -126,6 +126,47 @@ waits_for_its_turn(int others, int each, int count)
 	return false;
 }
 
+/*
+ * How long a session with small searches waits beside one that has had a turn of two seconds, as of a build, while the
+ * small searches went on in another thread; now both have one thread, and the turns of the other take 50 ms.
+ */
+static int64_t
+waits_after_long_turn(void)
+{
+	struct search_queue queues[2] = {{0}};
+	struct search searches[2] = {{0}};
+	struct search *longer = &searches[0];
+	struct search *small = &searches[1];
+	int64_t		worst_us = 0;
+	int64_t		waits_since_us;
+
+	line_append(&queues[0], longer);
+	line_take(&queues[0]);
+	line_append(&queues[1], small);
+	for (int64_t end_us = time_us + 2000000; time_us < end_us;)
+	{
+		line_take(&queues[1]);
+		time_us += 1000;
+		line_end_turn(small, true);
+	}
+	line_end_turn(longer, true);
+	waits_since_us = time_us;
+	for (int turn = 0; turn < 500; turn++)
+	{
+		struct search *taken = line_take(line_first());
+
+		if (taken == small && time_us - waits_since_us > worst_us)
+			worst_us = time_us - waits_since_us;
+		time_us += taken == small ? 1000 : 50000;
+		line_end_turn(taken, true);
+		if (taken == small)
+			waits_since_us = time_us;
+	}
+	line_drop(&queues[0]);
+	line_drop(&queues[1]);
+	return time_us - waits_since_us > worst_us ? time_us - waits_since_us : worst_us;
+}
+
 int
 main(void)
 {
@@ -144,5 +185,7 @@ main(void)
 	report("a session that joins late waits for two turns of each other at most, with one thread", late[0]);
 	report("and with many threads, that have a search of each session under way", late[1]);
 	report("and with several searches of one session under way at a time", late[2]);
+	report_measure("a long turn saves no time up: a small search waits for one turn of that session at most",
+				   waits_after_long_turn() <= 50000, "the longest wait", (double) waits_after_long_turn() / 1000, "ms");
 	return summed_up();
 }

@@ -39,6 +39,9 @@ static int	patience = 1;
 /* of the CPU */
 #define THREADS 3
 
+/* small searches beside a polygon that is copied in some 100 pieces, however late the host lets their client ask */
+#define ANSWERED_LEAST 10
+
 static const char *engine_program;
 static enum geonn_device_choice device = GEONN_DEVICE_CPU;
 
@@ -245,6 +248,78 @@ test_cancelled_sort(const struct engine *engine)
 		   right && small_search_right(engine));
 }
 
+/* Fill a batch with the sides of a ring around 0, 0. */
+static void
+fill_ring(const struct geonn_batch_columns *columns, uint32_t sides)
+{
+	for (uint32_t i = 0; i < sides; i++)
+	{
+		double		turn = 2.0 * M_PI * i / sides;
+		double		next = 2.0 * M_PI * ((i + 1) % sides) / sides;
+
+		columns->latitude[i] = 20.0 * sin(turn);
+		columns->longitude[i] = 20.0 * cos(turn);
+		columns->end_latitude[i] = 20.0 * sin(next);
+		columns->end_longitude[i] = 20.0 * cos(next);
+		columns->shape[i] = 0;
+		columns->polygon[i] = 1;
+	}
+}
+
+/*
+ * Return how many small searches of another session, one after the other, are answered while a polygon of millions of sides
+ * asks, on one thread; -1: some answer is wrong.  Of a polygon that lacks its last side, the engine finds that at the end of
+ * its copy; one that is whole is also prepared.
+ */
+static int
+answered_beside_polygon(bool whole)
+{
+	const uint32_t sides = 1 << 21;
+	static const double place[] = {60.0, 60.0};
+	static const int64_t tag[] = {7};
+	static const int32_t zero[] = {0};
+	struct client_points line = {
+		1, place, place, tag,.end_latitude = place + 1,.end_longitude = place + 1,.shape = zero,.polygon = zero
+	};
+	struct geonn_search search = {.rows = sides - !whole,.k = 1,.flags = GEONN_SEARCH_SHAPES};
+	struct client large;
+	struct client small;
+	struct engine engine;
+	struct answer answer;
+	int			type = 0;
+	int			answered = 0;
+	bool		right;
+
+	/* of the search itself no turn ends before the answer */
+	engine_turn_ms = "100000";
+	engine_start(&engine, engine_program, &(struct geonn_configure) {.cpu_threads = 1});
+	client_connect(&large, &engine);
+	client_connect(&small, &engine);
+	right = client_create(&large, GEONN_DEVICE_CPU, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC) &&
+		client_allocate(&large, 0, sides, 1) && client_send_dataset(&large, &line, false) &&
+		client_open(&small, GEONN_DEVICE_CPU, 0) && client_allocate(&small, 0, 1, 1) &&
+		client_send_references(&small, 1, place, place, tag, false);
+	if (right)
+	{
+		fill_ring(&large.slots[0].columns, sides);
+		client_send(&large, GEONN_SEARCH, &search);
+		while (right && (type = client_receive(&large, 0)) == -1)
+		{
+			right = client_search(&small, 1, place, place, &answer) && answer.count == 1 && answer.tag == 7 &&
+				answer.distance == 0.0;
+			answered++;
+		}
+		right = right && (whole ? type == GEONN_RESULTS && large.message.results.observations == 1 :
+						  type == GEONN_ERROR && strstr(large.message.error.message, "is not closed") != NULL);
+	}
+	client_close(&large);
+	client_close(&small);
+	engine_stop(&engine);
+	engine_turn_ms = "50";
+	printf("# %d small searches were answered\n", answered);
+	return right ? answered : -1;
+}
+
 int
 main(int argument_count, char **words)
 {
@@ -275,6 +350,12 @@ main(int argument_count, char **words)
 		test_many_long_searches(&engine);
 	test_cancelled_sort(&engine);
 	engine_stop(&engine);
+	if (device == GEONN_DEVICE_CPU)
+	{
+		report("small searches are answered while a polygon of millions of sides is copied",
+			   answered_beside_polygon(false) >= ANSWERED_LEAST);
+		report("and while it is copied and prepared", answered_beside_polygon(true) >= 2 * ANSWERED_LEAST);
+	}
 
 	return summed_up();
 }

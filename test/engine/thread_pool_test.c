@@ -1,12 +1,14 @@
 /*
  * thread_pool_test.c
- *		The pieces of jobs: each runs once, and none begins after the job is
- *		cancelled.
+ *		The pieces of jobs: each runs once, none begins after the job is
+ *		cancelled, and other jobs run between them.
  *
  * rooms: engine/base
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "engine/base/thread_pool.h"
 #include "../lib/verdict.h"
@@ -63,6 +65,61 @@ none_begins_late(unsigned threads, size_t cancelling)
 	return !done && late < threads;
 }
 
+/* a job of one thread, beside which another thread has a job */
+struct beside
+{
+	atomic_bool begun;
+	atomic_bool other_run;
+	unsigned	waits;			/* pieces of the first job that waited for the other job */
+};
+
+static void
+wait_piece(void *context, size_t number)
+{
+	struct beside *beside = context;
+
+	(void) number;
+	atomic_store(&beside->begun, true);
+	if (atomic_load(&beside->other_run))
+		return;
+	usleep(10000);
+	beside->waits++;
+}
+
+static void
+other_piece(void *context, size_t number)
+{
+	struct beside *beside = context;
+
+	(void) number;
+	atomic_store(&beside->other_run, true);
+}
+
+static void *
+run_other(void *context)
+{
+	struct beside *beside = context;
+
+	while (!atomic_load(&beside->begun))
+		usleep(1000);
+	thread_pool_run(other_piece, beside, 1);
+	return NULL;
+}
+
+static bool
+lets_pass(void)
+{
+	struct beside beside = {.waits = 0};
+	pthread_t	other;
+
+	thread_pool_set_threads(1);
+	if (pthread_create(&other, NULL, run_other, &beside) != 0)
+		return false;
+	thread_pool_run(wait_piece, &beside, PIECES);
+	pthread_join(other, NULL);
+	return beside.waits < PIECES;
+}
+
 int
 main(void)
 {
@@ -70,6 +127,7 @@ main(void)
 	report("no piece of a job begins after it is cancelled, on one thread",
 		   none_begins_late(1, 0) && none_begins_late(1, TURN + 7));
 	report("or on several", none_begins_late(4, 0) && none_begins_late(4, TURN + 7));
+	report("a job lets another one pass between two pieces, where one thread may work", lets_pass());
 	thread_pool_close();
 	return summed_up();
 }

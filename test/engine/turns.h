@@ -270,7 +270,7 @@ answer(struct search *search, struct dataset *dataset, enum geonn_algorithm algo
 		search->device_state = 0;
 		while (progress == DEVICE_YIELDED && !search->failed && !atomic_load(search->cancelled))
 		{
-			search->builds = may_build && !machine.operations->is_built(&machine, search, algorithm);
+			search->builds = may_build && !machine.operations->is_built(&machine, search, algorithm) ? dataset : NULL;
 			search->failed = !machine.operations->build(&machine, search, &search->failure);
 			if (!search->failed && !atomic_load(search->cancelled))
 				progress = machine.operations->turn(&machine, search);

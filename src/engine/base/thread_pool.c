@@ -14,7 +14,8 @@
  *
  * A job is a function and a number of pieces.  Its caller takes the next piece
  * until none is left, and so does every worker that helps, so a thread that
- * the system slows down takes fewer.  Jobs of several callers run side by
+ * the system slows down takes fewer.  A caller that took its seat for the job
+ * alone goes to the end of the line after each piece, if a thread waits.  Jobs of several callers run side by
  * side.  A caller invites workers into the seats that are free as its job
  * begins; a seat that becomes free later goes to a worker, too, while some
  * job has pieces left.  So with as many callers as seats, each caller does
@@ -321,6 +322,18 @@ end_job(struct job *job, size_t pieces)
 	pthread_mutex_unlock(&pool.lock);
 }
 
+/* Between two pieces of a job, let the threads in line have the seat that was taken for the job. */
+static void
+let_pass(void)
+{
+	if (atomic_load(&pool.waiting) == 0)
+		return;
+	pthread_mutex_lock(&pool.lock);
+	give_seat();
+	take_seat();
+	pthread_mutex_unlock(&pool.lock);
+}
+
 static void
 run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
 		const atomic_bool *cancelled)
@@ -340,7 +353,11 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
 	if (!has_seat || end - first > 1)
 		begin_job(&job, end - first);
 	while (take_piece(&job, &number))
+	{
 		run_piece(piece, context, number);
+		if (!has_seat)
+			let_pass();
+	}
 	if (!has_seat || end - first > 1)
 		end_job(&job, end - first);
 	pthread_cond_destroy(&job.left);

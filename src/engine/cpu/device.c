@@ -200,7 +200,7 @@ build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *
 	return true;
 }
 
-/* Return whether all is built that a search needs for an algorithm; a table of squares may still be wanted. */
+/* Return whether all is built of the dataset that a search needs for an algorithm; a table of squares may still be wanted. */
 static bool
 suffices(struct cpu_built *built, const struct search *search, enum geonn_algorithm algorithm)
 {
@@ -253,8 +253,28 @@ cpu_device_builds_long(const struct device *device, const struct search *search,
 	const struct dataset *dataset = search->dataset;
 	bool		is_brute = algorithm == GEONN_ALGORITHM_BRUTE && (dataset->columns & GEONN_COLUMN_ARC) == 0;
 
-	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search)) &&
-		!suffices(dataset->built[device->number], search, algorithm);
+	if (suffices(dataset->built[device->number], search, algorithm))
+		return search->arcs >= LONG_INDEX && search->shapes->built[device->number] == NULL;
+	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search));
+}
+
+/* Copy the shapes of a search, and make its probes. */
+static bool
+build_probes(const struct search *search, struct failure *failure)
+{
+	struct cpu_built *built = calloc(1, sizeof(*built));
+
+	if (built == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+	built->probes = cpu_probes_build(search, failure);
+	if (built->probes == NULL)
+	{
+		free(built);
+		return false;
+	}
+	search->shapes->built[CPU_NUMBER] = built;
+	atomic_store(&search->shapes->built_bytes, cpu_probes_bytes(built->probes));
+	return true;
 }
 
 static bool
@@ -267,11 +287,13 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	 * A search may find that one more index is wanted only after the scheduler has asked: leave the index to a search
 	 * whose build excludes others.  What was built at the scheduler's question never goes away.
 	 */
-	if (!search->builds)
+	if (search->builds == NULL)
 		return true;
 
 	/* A build may take long: give the seat back, so that other threads may work between the build's jobs. */
 	thread_pool_leave();
+	if (search->builds == search->shapes)
+		return build_probes(search, failure);
 	if (built == NULL)
 	{
 		built = calloc(1, sizeof(*built));
@@ -347,29 +369,6 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 		free_room(room);
 }
 
-/* Make the probes of a search, unless its observations are points or have theirs. */
-static bool
-make_probes(struct search *search)
-{
-	struct dataset *shapes = search->shapes;
-	struct cpu_built *built;
-
-	if (shapes == NULL || shapes->built[CPU_NUMBER] != NULL)
-		return true;
-	built = calloc(1, sizeof(*built));
-	if (built == NULL)
-		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	built->probes = cpu_probes_build(shapes, search->cancelled, &search->failure);
-	if (built->probes != NULL)
-	{
-		shapes->built[CPU_NUMBER] = built;
-		atomic_store(&shapes->built_bytes, cpu_probes_bytes(built->probes));
-		return true;
-	}
-	free(built);
-	return false;
-}
-
 /* Do a turn by the way that suits the search.  Returns whether another turn may follow. */
 static bool
 do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
@@ -382,9 +381,6 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 	search->ways[GEONN_KIND_CPU] |= 1u << (cells != NULL ? GEONN_WAY_SQUARES : way_gone(search, GEONN_KIND_CPU));
 	if (cells != NULL)
 		return cpu_turn_cells(search, built, cells);
-	search->failed = !make_probes(search);
-	if (search->failed)
-		return false;
 	room = take_room(cpu);
 	if (room == NULL)
 	{
@@ -401,11 +397,15 @@ static enum device_progress
 cpu_device_turn(struct device *device, struct search *search)
 {
 	struct cpu_built *first = search->dataset->built[device->number];
-	bool		fits;
-	struct cpu_built *built = cpu_built_for(first, search, &fits);
+	struct cpu_built *built;
 	int64_t		began_us;
+	bool		fits;
 	bool		goes_on;
 
+	/* The scheduler has the shapes built after the dataset, and after them what the dataset lacks for such shapes. */
+	if (search->shapes != NULL && (search->shapes->built[CPU_NUMBER] == NULL || !suffices(first, search, search->algorithm)))
+		return DEVICE_YIELDED;
+	built = cpu_built_for(first, search, &fits);
 	thread_pool_enter();
 	began_us = now_us();
 	goes_on = do_turn(device->private_data, search, built);

@@ -37,6 +37,7 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/arcs/arcs_probe.h"
 #include "engine/base/memory_columns.h"
 #include "engine/cpu/walk/nearest.h"
 #include "engine/cpu/walk/neighbours.h"
@@ -73,6 +74,9 @@
 
 /* a task finds at most so many pairs: more are too many for a bundle (cpu/walk/neighbours.c) */
 #define TASK_PAIRS_MAX 128
+
+/* a turn of a shape that has it for itself looks at the clock after this many pairs were written */
+#define WRITTEN_UNTIL_LOOK 4096
 
 #define UNANSWERED UINT32_MAX
 
@@ -333,6 +337,16 @@ answer_first(struct turn *turn)
 	answer(piece);
 }
 
+/* Note that an empty batch has got so many pairs of the first observation, up to this one, and that the observation has more. */
+static void
+note_cutoff(struct search *search, uint32_t pairs, const struct candidate *last)
+{
+	search->columns.count[search->first] = pairs;
+	search->pairs = pairs;
+	search->one_each = false;
+	search->cutoff = (struct cutoff) {true, last->distance, last->place};
+}
+
 /*
  * Fill an empty batch with the first pairs of the turn's first observation,
  * which has more of them.
@@ -354,10 +368,7 @@ cut_off(struct turn *turn, size_t pieces)
 
 				for (uint32_t j = 0; j < turn->room; j++)
 					write_pair(turn, 0, &pair[j], j);
-				search->columns.count[search->first] = turn->room;
-				search->pairs = turn->room;
-				search->one_each = false;
-				search->cutoff = (struct cutoff) {true, pair[turn->room - 1].distance, pair[turn->room - 1].place};
+				note_cutoff(search, turn->room, &pair[turn->room - 1]);
 				return;
 			}
 	}
@@ -380,6 +391,34 @@ move_pairs(const struct turn *turn, uint32_t pairs)
 }
 
 /*
+ * Write the pairs of a shape that has had its turns for itself, or go on with that: it may have millions, and their places take
+ * long.  If they are more than the room, fill an empty batch with the first ones.  Returns whether another turn may follow.
+ */
+static bool
+write_alone(struct turn *turn)
+{
+	struct search *search = turn->search;
+	struct cpu_probes_left *left = &cpu_turn_probes(search)->left;
+	uint32_t	count = left->pairs < turn->room ? left->pairs : turn->room;
+
+	while (left->written < count)
+	{
+		write_pair(turn, 0, &left->pair[left->written], search->pairs + left->written);
+		if (++left->written % WRITTEN_UNTIL_LOOK == 0 && is_over(turn, 0))
+			return true;
+	}
+	search->cutoff.present = false;
+	if (left->pairs > count)
+		note_cutoff(search, count, &left->pair[count - 1]);
+	else
+		cpu_turn_account(search, 1, count == 1 && search->question.k == 1 ? NULL : &count, count);
+	free(left->pair);
+	left->pair = NULL;
+	turn->packed = 1;
+	return !search->cutoff.present && search->answered < search->rows - search->first && search->pairs < search->columns.room;
+}
+
+/*
  * Pack the pairs into the batch.  Returns whether another turn may follow.
  */
 static bool
@@ -389,6 +428,22 @@ pack(struct turn *turn, size_t pieces)
 	uint32_t	pairs = 0;
 	bool		all_one = true;
 
+	if (turn->rows == 1 && search->shapes != NULL && !turn->in_batch && turn->counts[0] != UNANSWERED &&
+		(turn->counts[0] <= turn->room || search->answered == 0))
+	{
+		struct cpu_probes_left *left = &cpu_turn_probes(search)->left;
+
+		/* the piece that has the answer keeps no other pairs */
+		for (size_t i = 0; i < pieces; i++)
+			if (turn->pieces[i].answered > 0)
+			{
+				left->pair = turn->pieces[i].pair;
+				turn->pieces[i].pair = NULL;
+			}
+		left->pairs = turn->counts[0];
+		left->written = 0;
+		return write_alone(turn);
+	}
 	for (turn->packed = 0; turn->packed < turn->rows; turn->packed++)
 	{
 		uint32_t	count = turn->counts[turn->packed];
@@ -663,6 +718,11 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 
 	if (turn.room == 0)
 		return false;
+	if (search->shapes != NULL && cpu_turn_probes(search)->left.pair != NULL)
+	{
+		turn.end_ms = cpu_turn_end(search, 1);
+		return write_alone(&turn);
+	}
 	choose_rows(&turn);
 	search->device_state = 0;
 	turn.in_batch = search->question.k > 0 && !search->question.ties && !search->question.places &&

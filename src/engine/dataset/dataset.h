@@ -53,7 +53,10 @@ struct dataset
 	double	   *measure;		/* [count] the measure where each arc begins, or NAN; NULL: no such column */
 	double	   *end_measure;	/* [count] the measure where each arc ends, or NAN; NULL: no such column */
 
-	/* State of the server's thread; once the dataset is sealed, devices also read last_polygon. */
+	/*
+	 * State of the server's thread, or, of shapes that ask, of the thread of a device that copies them; once the dataset is
+	 * sealed, devices also read last_polygon.
+	 */
 	size_t		capacity;		/* how many rows fit into the columns */
 	int32_t		last_polygon;	/* the number of the last polygon so far, or 0 */
 	size_t		ring_first;		/* if the last arc belongs to a ring: index of the ring's first arc */

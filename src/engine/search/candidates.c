@@ -3,15 +3,20 @@
  *		Turns the candidates of one observation into its pairs.
  *
  * Most observations have a handful of candidates, which insertion sort puts in
- * order; the C library sorts more.
+ * order; the C library sorts more.  Merges of rising length sort millions, which
+ * takes longer than a turn: they can end after any candidate, and go on.
  */
 #include "engine/search/candidates.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/assertion.h"
 
 #define INSERTION_MAX 24
+
+/* candidates_merge() asks is_over() after this many candidates */
+#define MERGED_UNTIL_LOOK 16384
 
 static int
 compare_candidates(const void *first, const void *second)
@@ -45,6 +50,43 @@ candidates_sort(struct candidate *candidates, size_t count)
 		return;
 	}
 	qsort(candidates, count, sizeof(*candidates), compare_candidates);
+}
+
+bool
+candidates_merge(struct candidates_merging *merging, struct candidate *candidates, size_t count,
+				 bool (*is_over) (void *context), void *context)
+{
+	for (; merging->run < count; merging->run *= 2, merging->in_room = !merging->in_room, merging->at = 0)
+	{
+		const struct candidate *from = candidates + (merging->in_room ? count : 0);
+		struct candidate *to = candidates + (merging->in_room ? 0 : count);
+
+		while (merging->at < count)
+		{
+			size_t		begin = merging->at - merging->at % (2 * merging->run);
+			size_t		middle = begin + merging->run < count ? begin + merging->run : count;
+			size_t		end = middle + merging->run < count ? middle + merging->run : count;
+
+			if (merging->at == begin)
+			{
+				merging->left = begin;
+				merging->right = middle;
+			}
+			while (merging->at < end)
+			{
+				bool		is_left = merging->right == end ||
+					(merging->left < middle && !candidate_before(from[merging->right], from[merging->left]));
+
+				to[merging->at++] = from[is_left ? merging->left++ : merging->right++];
+				if (merging->at % MERGED_UNTIL_LOOK == 0 && is_over(context))
+					return false;
+			}
+		}
+	}
+	if (merging->in_room)
+		memcpy(candidates, candidates + count, count * sizeof(*candidates));
+	merging->in_room = false;
+	return true;
 }
 
 #ifdef USE_ASSERT_CHECKING

@@ -30,6 +30,23 @@ candidate_before(struct candidate a, struct candidate b)
 /* Put candidates into order; this is quick if they are in order already. */
 extern void candidates_sort(struct candidate *candidates, size_t count);
 
+/* How far candidates_merge() has come; at first .run is 1, and all else 0. */
+struct candidates_merging
+{
+	size_t		run;			/* so many candidates that follow each other are in order */
+	bool		in_room;		/* the runs are in the room */
+	size_t		at;				/* how many candidates have gone to runs twice as long */
+	size_t		left;			/* the next candidate of each of the two runs that are being merged */
+	size_t		right;
+};
+
+/*
+ * Put many candidates into order, until is_over(context), which is asked from time to time; candidates has room for twice
+ * `count`.  Returns whether they are in order; if not, another call goes on.
+ */
+extern bool candidates_merge(struct candidates_merging *merging, struct candidate *candidates, size_t count,
+							 bool (*is_over) (void *context), void *context);
+
 /*
  * Put the candidates into order, move those that answer the question to the front, and return their number.  The answers
  * are the first k (0: all) within max_distance, with ties also all at the distance of the k-th, but only those behind the

@@ -92,7 +92,9 @@ struct search
 	enum geonn_algorithm algorithm; /* the algorithm that answers the search, as the device chose it that took the
 									 * search last; auto before */
 	struct geonn_batch_columns columns;
-	struct dataset *shapes;		/* the arcs of observations that are shapes, with no other columns; NULL: they are points */
+	struct dataset *shapes;		/* the arcs of observations that are shapes, with no other columns; NULL: they are points.  The
+								 * device that builds structures of them first copies them from the batch */
+	uint32_t	arcs;			/* how many rows of the batch these are */
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* how many observations the batch has */
 	double		pairs_each;		/* the mean number of pairs of an observation in the slot's last search, if that asked
@@ -135,8 +137,8 @@ struct search
 	enum geonn_phase phase;		/* the phase of the search, as a part of its call */
 	int64_t		taken_us;		/* when the search's turn began */
 	int64_t		expected_us;	/* how long the search's turn was expected to take */
-	bool		builds;			/* the thread that has taken the search builds structures of the dataset; other threads
-								 * of the device must not */
+	struct dataset *builds;		/* the dataset, or the search's shapes, of which the thread that has taken the search
+								 * builds structures; other threads of the device must not; NULL: nothing is built */
 	bool		builds_long;	/* the build takes longer than a turn */
 	struct search_queue *queue;
 	struct search *next;
@@ -205,13 +207,17 @@ struct device_operations
 	bool		(*is_built) (const struct device *device, const struct search *search,
 							 enum geonn_algorithm algorithm);
 
-	/* (with turn) Return whether the device would have to build for long before a search by this algorithm could begin. */
+	/*
+	 * (with turn) Return whether the device would have to build for long before a search by this algorithm could begin: the
+	 * dataset's structures or, once these are built, those of the search's shapes.
+	 */
 	bool		(*builds_long) (const struct device *device, const struct search *search,
 								enum geonn_algorithm algorithm);
 
 	/*
 	 * Build the structures that a search needs of its sealed dataset, unless dataset->built[device->number] has them
-	 * already.  Return false, with the failure, if the device cannot build them.
+	 * already.  With turn: build those of search->builds; shapes become sealed.  Return false, with the failure, if the device
+	 * cannot build them.
 	 */
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);

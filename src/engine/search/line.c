@@ -22,7 +22,9 @@
  * are behind it, and that takes no longer than if each of the others had two
  * turns as long as its own.  A long turn counts as TURN_MOST_US at most, so a
  * session never waits for more than two turns of each other session, or twice
- * that time.
+ * that time.  While it lasts, as a build does, others may have had many turns;
+ * its session has not saved that time up, and is charged at least as much as
+ * the clock shows in the end.
  */
 #include "engine/search/line.h"
 
@@ -144,9 +146,10 @@ line_end_turn(struct search *search, bool put_back)
 {
 	struct search_queue *queue = search->queue;
 	int64_t		took_us = now_us() - search->taken_us;
+	bool		is_long = took_us > TURN_MOST_US;
 
 	geonn_assert(took_us >= 0 && queue->taken > 0 && line.sharing > 0);
-	if (took_us > TURN_MOST_US)
+	if (is_long)
 		took_us = TURN_MOST_US;
 	if (queue->first != NULL)
 		remove_queue(queue);
@@ -154,6 +157,8 @@ line_end_turn(struct search *search, bool put_back)
 	queue->taken--;
 	queue->served_us += took_us - search->expected_us;
 	queue->last_us = took_us;
+	if (is_long && queue->served_us < line.clock_us)
+		queue->served_us = line.clock_us;
 	if (put_back)
 	{
 		search->next = queue->first;

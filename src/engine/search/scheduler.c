@@ -356,6 +356,20 @@ find_queue(const struct served_device *served, bool may_wait)
 }
 
 /*
+ * Return the dataset of which a device that works by turns must build structures next, so that a search can begin: the
+ * search's dataset, then its shapes, which no other search has; NULL: none.
+ */
+static struct dataset *
+lacking(const struct device *device, const struct search *search)
+{
+	if (device->operations->turn == NULL)
+		return NULL;
+	if (!device->operations->is_built(device, search, search->algorithm))
+		return search->dataset;
+	return search->shapes != NULL && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
+}
+
+/*
  * Take the next search for this device out of the line.  From then on the device counts among the
  * builders of the search's dataset.  The caller holds the lock.
  */
@@ -377,12 +391,11 @@ take_search(struct served_device *served, bool may_wait)
 	search->algorithm = algorithm_on(device, search);
 	geonn_assert(search->algorithm != GEONN_ALGORITHM_AUTO);
 	atomic_fetch_add(&search->dataset->builders, 1);
-	search->builds = device->operations->turn != NULL &&
-		!device->operations->is_built(device, search, search->algorithm);
-	search->builds_long = search->builds && device->operations->builds_long(device, search, search->algorithm);
-	geonn_assert(!search->builds || !search->dataset->building[device->number]);
-	if (search->builds)
-		search->dataset->building[device->number] = true;
+	search->builds = lacking(device, search);
+	search->builds_long = search->builds != NULL && device->operations->builds_long(device, search, search->algorithm);
+	geonn_assert(search->builds == NULL || !search->builds->building[device->number]);
+	if (search->builds != NULL)
+		search->builds->building[device->number] = true;
 	if (search->builds_long)
 		served->long_builds++;
 	return search;
@@ -454,9 +467,9 @@ end_build(struct device_thread *thread, struct search *search)
 	struct served_device *served = thread->served;
 
 	pthread_mutex_lock(&scheduler.lock);
-	geonn_assert(search->builds && search->dataset->building[served->device->number]);
+	geonn_assert(search->builds != NULL && search->builds->building[served->device->number]);
 	geonn_assert(!search->builds_long || served->long_builds > 0);
-	search->dataset->building[served->device->number] = false;
+	search->builds->building[served->device->number] = false;
 	if (search->builds_long)
 	{
 		served->long_builds--;
@@ -508,7 +521,7 @@ begin_search(struct device_thread *thread, struct search *search)
 	}
 	geonn_assert(atomic_load(&search->dataset->builders) > 0);
 	atomic_fetch_sub(&search->dataset->builders, 1);
-	if (search->builds)
+	if (search->builds != NULL)
 		end_build(thread, search);
 	if (goes_to_cpu(device, search))
 		return DEVICE_YIELDED;

@@ -33,7 +33,7 @@ struct slot
 	bool		busy;			/* the slot's search waits, or a device works on it */
 	struct search search;
 	struct cutoff cutoff;		/* the cutoff with which the slot's search began (device.h) */
-	struct dataset *shapes;		/* the arcs of the last search's observations, if these are shapes */
+	struct dataset *shapes;		/* the arcs of the last search's observations, if these are shapes; sealed once copied */
 };
 
 /*
@@ -101,11 +101,11 @@ extern void session_measured(struct session *session);
 extern void session_search(struct session *session, const union geonn_message *message);
 
 /*
- * slot_copy_shapes() copies the arcs of observations, the first rows of a slot's batch, and checks them; it returns false with
- * the failure if memory is short, or if they break the protocol's rules.  slot_forget_shapes() frees the copy, if the slot has
+ * slot_begin_shapes() gives a slot a dataset for the arcs of observations, the first rows of the slot's batch, which a device
+ * is to copy; it returns false with the failure if memory is short.  slot_forget_shapes() frees the dataset, if the slot has
  * one, with what devices have built of it.
  */
-extern bool slot_copy_shapes(struct slot *slot, uint32_t rows, struct failure *failure);
+extern bool slot_begin_shapes(struct slot *slot, uint32_t rows, struct failure *failure);
 extern void slot_forget_shapes(struct slot *slot);
 
 /* Send the client the results of a search that the scheduler finished. */

@@ -98,32 +98,34 @@ check_question(struct session *session, const struct geonn_search *request,
 }
 
 /*
- * See that a slot has the shapes of a request, if the observations are shapes; they are copied when the first one is asked
- * about.  *observations becomes the number of the observations.  If that fails, end the session.
+ * See that a slot has the shapes of a request, if the observations are shapes, or a dataset for them, when the first one is
+ * asked about.  *observations becomes the number of the observations.  If that fails, end the session.
  */
 static bool
 has_shapes(struct session *session, struct slot *slot, const struct geonn_search *request, uint32_t *observations)
 {
 	bool		goes_on = request->first > 0 || request->flags & GEONN_SEARCH_RESUME;
+	uint32_t	last;			/* the number of the last shape: the client can change the batch meanwhile */
 	struct failure failure;
 
 	if (!(request->flags & GEONN_SEARCH_SHAPES) || !goes_on)
 		slot_forget_shapes(slot);
 	if (!(request->flags & GEONN_SEARCH_SHAPES))
 		return true;
-	while (!goes_on && !slot_copy_shapes(slot, request->rows, &failure))
+	while (!goes_on && !slot_begin_shapes(slot, request->rows, &failure))
 		if (failure.code != GEONN_ERROR_MEMORY || !datasets_make_room(&failure))
 		{
 			session_fail(session, &failure);
 			return false;
 		}
-	if (slot->shapes == NULL || slot->shapes->count != request->rows)
+	if (goes_on && (slot->shapes == NULL || slot->shapes->count != request->rows))
 	{
 		session_fail_protocol(session, "a search that goes on with other shapes");
 		return false;
 	}
-	*observations = (uint32_t) slot->shapes->shape[slot->shapes->count - 1] + 1;
-	if (request->first < *observations)
+	last = (uint32_t) (goes_on ? slot->shapes->shape : (const volatile int32_t *) slot->columns.shape)[request->rows - 1];
+	*observations = last + 1;
+	if (last < request->rows && request->first <= last)
 		return true;
 	session_fail_protocol(session, "a search that begins behind its last shape");
 	return false;
@@ -172,6 +174,7 @@ session_search(struct session *session, const union geonn_message *message)
 	search->first = request->first;
 	search->rows = observations;
 	search->shapes = slot->shapes;
+	search->arcs = slot->shapes != NULL ? request->rows : 0;
 	search->cutoff = slot->cutoff = cutoff;
 	search->choice = search_choice(search, session->choice);
 	search->pairs_each = pairs_each;

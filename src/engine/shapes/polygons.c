@@ -65,6 +65,9 @@
 /* a piece of the build has this many polygons */
 #define PIECE_POLYGONS SHAPE_BOXES_WIDTH
 
+/* or this many stretches */
+#define PIECE_STRETCHES (PIECE_ROWS / SHAPE_POLYGONS_STRETCH)
+
 #define LOOK_ARCS 65536
 
 struct building
@@ -339,35 +342,31 @@ joined(const struct shape_polygons_stretch *a, const struct shape_polygons_stret
 	return both;
 }
 
-/* Make the stretches of a ring whose vertices are first ... last.  Returns how many they are. */
+/* Cut a ring whose vertices are first ... last into stretches.  Returns how many they are. */
 static uint32_t
-make_stretches(const struct shape_polygons *polygons, struct shape_polygons_stretch *stretch, uint32_t first, uint32_t last)
+cut_ring(struct shape_polygons_stretch *stretch, uint32_t first, uint32_t last)
 {
 	uint32_t	count = 0;
 
 	for (uint32_t at = first; at < last; at += SHAPE_POLYGONS_STRETCH)
-	{
-		stretch[count] = (struct shape_polygons_stretch) {
+		stretch[count++] = (struct shape_polygons_stretch) {
 			.first = at,
 			.last = last - at < SHAPE_POLYGONS_STRETCH ? last : at + SHAPE_POLYGONS_STRETCH,
 			.first_ring = first,
 			.last_ring = first
 		};
-		measure_stretch(polygons->vertex, &stretch[count++]);
-	}
 	return count;
 }
 
-/* Make the stretches of a polygon. */
+/* Cut the rings of a polygon into stretches; those of higher levels have no vertices yet. */
 static void
-make_rings(struct building *building, const struct shape_polygon *polygon)
+cut_polygon(const struct building *building, const struct shape_polygon *polygon)
 {
 	const struct dataset *dataset = building->dataset;
 	const struct shape_polygons *polygons = building->polygons;
 	struct shape_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
 	const uint32_t *vertex = building->vertices->first;
 	size_t		ring = polygon->arc;
-	uint32_t	count;
 
 	for (size_t i = polygon->arc + (size_t) 1; stretch < polygons->stretch + polygon->stretch + polygon->stretches; i++)
 	{
@@ -375,11 +374,19 @@ make_rings(struct building *building, const struct shape_polygon *polygon)
 			return;
 		if (i < dataset->count && !begins_ring(dataset, i))
 			continue;
-		stretch += make_stretches(polygons, stretch, vertex[ring], last_vertex(building, i - 1));
+		stretch += cut_ring(stretch, vertex[ring], last_vertex(building, i - 1));
 		ring = i;
 	}
+	memset(stretch, 0, (all_stretches(polygon->stretches) - polygon->stretches) * sizeof(*stretch));
+}
 
-	count = polygon->stretches;
+/* Make the stretches of higher levels of a polygon. */
+static void
+join_stretches(const struct shape_polygons *polygons, const struct shape_polygon *polygon)
+{
+	struct shape_polygons_stretch *stretch = polygons->stretch + polygon->stretch + polygon->stretches;
+	uint32_t	count = polygon->stretches;
+
 	while (count > SHAPE_POLYGONS_STRETCH)
 	{
 		const struct shape_polygons_stretch *below = stretch - count;
@@ -494,7 +501,30 @@ end_of_piece(const struct building *building, size_t piece)
 }
 
 static void
-make_polygons(void *context, size_t piece)
+cut_polygons(void *context, size_t piece)
+{
+	const struct building *building = context;
+
+	for (size_t i = piece * PIECE_POLYGONS; i < end_of_piece(building, piece) && !is_cancelled(building); i++)
+		cut_polygon(building, &building->unsorted[i]);
+}
+
+/* Measure the stretches of level 0: so many threads work on one polygon of very many sides. */
+static void
+measure_stretches(void *context, size_t piece)
+{
+	const struct building *building = context;
+	struct shape_polygons_stretch *stretch = building->polygons->stretch;
+
+	if (is_cancelled(building))
+		return;
+	for (size_t i = piece * PIECE_STRETCHES; i < (piece + 1) * PIECE_STRETCHES && i < building->stretches; i++)
+		if (stretch[i].first < stretch[i].last)
+			measure_stretch(building->polygons->vertex, &stretch[i]);
+}
+
+static void
+join_polygons(void *context, size_t piece)
 {
 	struct building *building = context;
 
@@ -502,9 +532,7 @@ make_polygons(void *context, size_t piece)
 	{
 		struct zone zone;
 
-		make_rings(building, &building->unsorted[i]);
-		if (is_cancelled(building))
-			return;
+		join_stretches(building->polygons, &building->unsorted[i]);
 		zone = zone_of(building->polygons, &building->unsorted[i]);
 		building->sort.key[i] = key_of(&zone);
 		building->sort.value[i] = (uint32_t) i;
@@ -560,7 +588,9 @@ fill(struct building *building, struct failure *failure)
 	size_t		pieces = (building->polygons->count + PIECE_POLYGONS - 1) / PIECE_POLYGONS;
 
 	go_through_polygons(building);
-	thread_pool_run(make_polygons, building, pieces);
+	thread_pool_run(cut_polygons, building, pieces);
+	thread_pool_run(measure_stretches, building, (building->stretches + PIECE_STRETCHES - 1) / PIECE_STRETCHES);
+	thread_pool_run(join_polygons, building, pieces);
 	if (is_cancelled(building))
 		return true;
 	if (!radix_sort(&building->sort))

@@ -22,6 +22,9 @@
 /* the same of a shape that asks: steps are leaves, parts, or two arcs by brute force */
 #define STEPS_UNTIL_LOOK 64
 
+/* More pairs of a shape that asks are put into order by merges, which a turn may leave to the next one. */
+#define SORTED_AT_ONCE 16384
+
 /* Count the candidates of an observation if there are at most so many times k shapes: the search itself takes longer. */
 #define COUNTED_EACH 8
 
@@ -143,19 +146,20 @@ ask_polygons(struct work *work, struct geonn_vector place, double longitude, uin
 /* Return the distance of the observation to an arc, or something greater where that is beyond the limit. */
 typedef double (*measure_maybe) (const struct work *work, const struct maybe *maybe);
 
+/* Make room for twice as many answers: their order takes as much. */
 static inline bool
 reserve_chosen(struct work *work, size_t count)
 {
 	struct candidate *larger;
 
-	if (count <= work->chosen_capacity)
+	if (2 * count <= work->chosen_capacity)
 		return true;
-	larger = realloc(work->chosen, 2 * count * sizeof(*larger));
+	larger = realloc(work->chosen, 4 * count * sizeof(*larger));
 	work->short_of_memory = work->short_of_memory || larger == NULL;
 	if (larger == NULL)
 		return false;
 	work->chosen = larger;
-	work->chosen_capacity = 2 * count;
+	work->chosen_capacity = 4 * count;
 	return true;
 }
 
@@ -171,12 +175,21 @@ note_distance(struct found *found, double distance, uint32_t arc, uint32_t own)
 	found->own = own;
 }
 
+/* Return whether to leave the answer of an observation: the search is cancelled or, of a shape that asks, the turn is over. */
+static bool
+is_answer_late(void *context)
+{
+	struct work *work = context;
+
+	work->over = atomic_load(work->piece->search->cancelled) ||
+		(work->piece->probes != NULL && work->piece->is_over(work->piece->turn, 0));
+	return work->over;
+}
+
 /* Measure the shapes that may be among the answers, and choose the answers.  Returns how many pairs the observation has. */
 FLOATS_INLINE size_t
 choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measure)
 {
-	size_t		count = 0;
-
 	while (work->maybe_seen < work->maybe_count)
 	{
 		struct maybe maybe = work->maybe[work->maybe_seen++];
@@ -191,25 +204,25 @@ choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measu
 		if (maybe.vertex != MEASURED_VERTEX)
 			note_distance(found, maybe.vertex == NO_VERTEX ? 0.0 : measure(work, &maybe), maybe.arc, maybe.own);
 		work->maybe[work->maybe_left++] = maybe;
-		if (++work->measured % MEASURED_UNTIL_LOOK == 0)
-			work->over = atomic_load(work->piece->search->cancelled) ||
-				(work->piece->probes != NULL && work->piece->is_over(work->piece->turn, 0));
-		if (work->over)
+		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && is_answer_late(work))
 			return 0;
 	}
 	if (!reserve_chosen(work, work->maybe_left))
 		return 0;
-	for (size_t i = 0; i < work->maybe_left; i++)
+	while (work->chosen_seen < work->maybe_left)
 	{
-		struct found *found = find(work, work->maybe[i].shape);
+		struct found *found = find(work, work->maybe[work->chosen_seen++].shape);
 
-		if (found->distance < 0.0)
-			continue;
-		if (arcs_is_within_radiuses(&work->conditions, found->arc, found->distance))
-			work->chosen[count++] = (struct candidate) {found->distance, found->arc, found->own};
+		if (found->distance >= 0.0 && arcs_is_within_radiuses(&work->conditions, found->arc, found->distance))
+			work->chosen[work->chosen_count++] = (struct candidate) {found->distance, found->arc, found->own};
 		found->distance = -1.0;
+		if (work->chosen_seen % MEASURED_UNTIL_LOOK == 0 && is_answer_late(work))
+			return 0;
 	}
-	return candidates_choose(work->chosen, count, work->question, cutoff);
+	if (work->piece->probes != NULL && work->chosen_count > SORTED_AT_ONCE &&
+		!candidates_merge(&work->merging, work->chosen, work->chosen_count, is_answer_late, work))
+		return 0;
+	return candidates_choose(work->chosen, work->chosen_count, work->question, cutoff);
 }
 
 /*
@@ -245,6 +258,8 @@ begin_observation(struct work *work, uint32_t number, double limit)
 	work->k = limiting_shapes(work);
 	work->best_count = work->found = 0;
 	work->maybe_count = work->maybe_seen = work->maybe_left = 0;
+	work->chosen_seen = work->chosen_count = 0;
+	work->merging = (struct candidates_merging) {.run = 1};
 	if (++work->stamp == 0)
 	{
 		memset(work->table, 0, work->table_size * sizeof(*work->table));

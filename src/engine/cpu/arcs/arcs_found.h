@@ -126,6 +126,9 @@ struct work
 	size_t		maybe_capacity;
 	struct candidate *chosen;
 	size_t		chosen_capacity;
+	size_t		chosen_seen;	/* how many of those left have been looked at */
+	size_t		chosen_count;
+	struct candidates_merging merging;
 
 	uint64_t	pairs;			/* pairs since the search last asked its caller whether to stop */
 	uint64_t	measured;

@@ -1,9 +1,12 @@
 /*
  * arcs_probe.c
- *		Makes probes of observations that are shapes.
+ *		Copies observations that are shapes, and makes probes of them.
  *
- * An observation's arcs follow each other as they were sent, in pieces of at most 250 km, as arcs.c cuts those of references:
- * arcs_probe_search.c has how they are used.  One thread makes them, in some 20 ns an arc.
+ * The engine copies a search's arcs, so that its client can change nothing any more.  An observation's arcs follow each other
+ * as they were sent, in pieces of at most 250 km, as arcs.c cuts those of references: arcs_probe_search.c has how they are used.
+ *
+ * A batch may have millions of arcs.  So its build is one as of an index: it goes on beside the turns of other searches, which
+ * get the seats that it leaves after some thousand arcs (scheduler.c).
  */
 #include "engine/cpu/arcs/arcs_probe.h"
 
@@ -11,6 +14,7 @@
 
 #include "engine/base/memory_block.h"
 #include "engine/base/memory_columns.h"
+#include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs_cut.h"
 
 /* After this many arcs, the build looks at `cancelled`. */
@@ -96,6 +100,55 @@ list_polygons(const struct cpu_probes *probes)
 		probes->polygon[--first[shape[polygons->polygon[i].arc]]] = i;
 }
 
+struct copying
+{
+	const struct search *search;
+	struct failure *failure;
+	bool		failed;
+};
+
+/* Copy the next arcs of the batch, and check the copy. */
+static void
+copy_piece(void *context, size_t number)
+{
+	struct copying *copying = context;
+	struct dataset *shapes = copying->search->shapes;
+	struct geonn_batch_columns rest = copying->search->columns;
+	size_t		left = copying->search->arcs - shapes->count;
+
+	(void) number;
+	if (copying->failed)
+		return;
+	rest.tag = NULL;			/* answers are there */
+	rest.latitude += shapes->count;
+	rest.longitude += shapes->count;
+	rest.end_latitude += shapes->count;
+	rest.end_longitude += shapes->count;
+	rest.shape += shapes->count;
+	rest.polygon += shapes->count;
+	copying->failed = !dataset_append(shapes, &rest, (uint32_t) (left < PIECE_ROWS ? left : PIECE_ROWS), copying->failure);
+}
+
+/* Copy the arcs of a search, from the first that has not been copied. */
+static bool
+copy_shapes(const struct search *search, struct failure *failure)
+{
+	struct copying copying = {search, failure, false};
+	struct dataset *shapes = search->shapes;
+
+	if (shapes->sealed)
+		return true;
+	if (!thread_pool_run_turns(copy_piece, &copying, pieces_of(search->arcs - shapes->count), 1, search->cancelled))
+		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+	if (copying.failed || !dataset_check_end(shapes, failure))
+		return false;
+	if ((uint32_t) shapes->shape[search->arcs - 1] + 1 != search->rows)
+		return fail(failure, GEONN_ERROR_PROTOCOL, "the shapes of a search have changed");
+	dataset_fit(shapes);
+	shapes->sealed = true;
+	return true;
+}
+
 static bool
 build(struct cpu_probes *probes, const atomic_bool *cancelled, struct failure *failure)
 {
@@ -127,17 +180,20 @@ build(struct cpu_probes *probes, const atomic_bool *cancelled, struct failure *f
 }
 
 struct cpu_probes *
-cpu_probes_build(const struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure)
+cpu_probes_build(const struct search *search, struct failure *failure)
 {
-	struct cpu_probes *probes = calloc(1, sizeof(*probes));
+	struct cpu_probes *probes;
 
+	if (!copy_shapes(search, failure))
+		return NULL;
+	probes = calloc(1, sizeof(*probes));
 	if (probes == NULL)
 	{
 		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for lines and polygons");
 		return NULL;
 	}
-	probes->dataset = dataset;
-	if (build(probes, cancelled, failure))
+	probes->dataset = search->shapes;
+	if (build(probes, search->cancelled, failure))
 		return probes;
 	cpu_probes_free(probes);
 	return NULL;
@@ -156,6 +212,7 @@ cpu_probes_free(struct cpu_probes *probes)
 		return;
 	if (probes->left.work != NULL)
 		probes->left.forget(probes->left.work);
+	free(probes->left.pair);
 	shape_vertices_free(&probes->vertices);
 	shape_polygons_free(&probes->polygons);
 	memory_block_release(probes->memory, probes->bytes);

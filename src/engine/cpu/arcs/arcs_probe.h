@@ -6,6 +6,7 @@
 #define GEONN_CPU_ARCS_PROBE_H
 
 #include "engine/dataset/dataset_arcs.h"
+#include "engine/search/device.h"
 #include "engine/shapes/polygons.h"
 
 /*
@@ -25,13 +26,17 @@ struct cpu_probe_side
 };
 
 struct work;
+struct candidate;
 
 /* What a turn has found of an observation, for the next turn to go on with.  Only one observation at a time is left so. */
 struct cpu_probes_left
 {
-	struct work *work;			/* NULL: nothing is left (arcs_found.h) */
+	struct work *work;			/* NULL: no search is left (arcs_found.h) */
 	uint32_t	shape;
 	void		(*forget) (struct work *work);
+	struct candidate *pair;		/* [pairs] all of an observation whose search has ended; NULL: none are left to be written */
+	uint32_t	pairs;
+	uint32_t	written;		/* how many are in the batch */
 };
 
 /* The shapes of a search.  What is said of a shape has its number as index; its entries end where those of the next begin. */
@@ -52,10 +57,11 @@ struct cpu_probes
 };
 
 /*
- * Make probes of a dataset of arcs that are observations.  Returns NULL with the failure if memory is short, or soon
- * after the search is cancelled.
+ * Copy the arcs of a search's observations from the batch into search->shapes, unless that is sealed, and make probes of them.
+ * Returns NULL with the failure if memory is short, if the arcs break the protocol's rules, or soon after the search is
+ * cancelled.
  */
-extern struct cpu_probes *cpu_probes_build(const struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure);
+extern struct cpu_probes *cpu_probes_build(const struct search *search, struct failure *failure);
 
 /* Return the bytes of memory that probes take. */
 extern size_t cpu_probes_bytes(const struct cpu_probes *probes);

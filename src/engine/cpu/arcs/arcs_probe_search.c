@@ -560,7 +560,9 @@ leave(struct work *work, uint32_t shape)
 	/* memory was short for a search of the same shapes, which begins again with the first one */
 	if (left->work != NULL)
 		left->forget(left->work);
-	*left = (struct cpu_probes_left) {malloc(sizeof(*work)), shape, forget};
+	left->work = malloc(sizeof(*work));
+	left->shape = shape;
+	left->forget = forget;
 	if (left->work == NULL)
 	{
 		piece->short_of_memory = true;
