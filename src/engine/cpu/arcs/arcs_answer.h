@@ -81,6 +81,64 @@ gaps_between(const float *low, const float *high, const struct shape_boxes_node 
 	return floats_chord(gap[0], gap[1], gap[2]);
 }
 
+FLOATS_INLINE void
+prefetch(const void *from, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += 64)
+		__builtin_prefetch((const char *) from + at);
+}
+
+/*
+ * Fetch into the cache what a visit will read: a node; of a node just above leaves, also the leaves;
+ * of a leaf, its vertices, its shapes and the first one's tag.
+ */
+FLOATS_INLINE void
+prefetch_visit(const struct work *work, const struct visit *visit)
+{
+	const struct cpu_arcs *arcs = work->arcs;
+
+	if (visit->level >= 0)
+		prefetch(&arcs->boxes.node[visit->level][visit->number], sizeof(struct shape_boxes_node));
+	if (visit->level == 0)
+		for (int i = 0; i < SHAPE_BOXES_WIDTH; i++)
+			__builtin_prefetch(&arcs->leaf[visit->number * SHAPE_BOXES_WIDTH + i]);
+	if (visit->level < 0)
+	{
+		const struct cpu_arcs_leaf *leaf = &arcs->leaf[visit->number];
+
+		for (int i = 0; i < CPU_ARCS_LEAF; i++)
+			__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[i]]);
+		__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[CPU_ARCS_LEAF - 1] + 1]);
+		__builtin_prefetch(leaf->shape);
+		if (!work->conditions.plain)
+			__builtin_prefetch(&work->conditions.dataset->tag[leaf->arc[0]]);
+	}
+}
+
+/*
+ * Add the boxes within the limit, of the node of a visit, to the visits; gaps are those to a box from `low` to `high`, and the
+ * nearest comes last.  Returns how many visits there are now.
+ */
+FLOATS_INLINE uint32_t
+add_visits(const struct work *work, const float *low, const float *high, struct visit from, struct visit *visits, uint32_t count)
+{
+	floats		gaps = gaps_between(low, high, &work->arcs->boxes.node[from.level][from.number]);
+	uint32_t	first = count;
+
+	for (uint32_t bits = floats_within(gaps, floats_all(work->limit_squared)); bits != 0; bits &= bits - 1)
+	{
+		uint32_t	i = (uint32_t) __builtin_ctz(bits);
+
+		count = add_visit(visits, first, count,
+						  (struct visit) {gaps[i], from.level - 1, from.number * SHAPE_BOXES_WIDTH + i});
+	}
+	if (count > first)
+		prefetch_visit(work, &visits[count - 1]);
+	if (count > first + 1)
+		prefetch_visit(work, &visits[count - 2]);
+	return count;
+}
+
 /* ---- polygons ---- */
 
 /* Offer a polygon if the conditions allow it and it holds a place, which is the vertex `own` of a shape. */
@@ -143,8 +201,8 @@ ask_polygons(struct work *work, struct geonn_vector place, double longitude, uin
 
 /* ---- the answer ---- */
 
-/* Return the distance of the observation to an arc, or something greater where that is beyond the limit. */
-typedef double (*measure_maybe) (const struct work *work, const struct maybe *maybe);
+/* Return the distance of the observation to an arc, or something greater where that is beyond this limit, a chord. */
+typedef double (*measure_maybe) (const struct work *work, const struct maybe *maybe, double limit);
 
 /* Make room for twice as many answers: their order takes as much. */
 static inline bool
@@ -163,12 +221,19 @@ reserve_chosen(struct work *work, size_t count)
 	return true;
 }
 
+/* Return whether what was measured of a shape stays, if an arc has this distance from this place of the observation. */
+static inline bool
+is_no_better(const struct found *found, double distance, uint32_t arc, uint32_t own)
+{
+	return distance > found->distance ||
+		(distance == found->distance && (arc > found->arc || (arc == found->arc && own >= found->own)));
+}
+
 /* Note the distance of an arc of a shape that was found, and where on the observation. */
 static inline void
 note_distance(struct found *found, double distance, uint32_t arc, uint32_t own)
 {
-	if (distance > found->distance ||
-		(distance == found->distance && (arc > found->arc || (arc == found->arc && own >= found->own))))
+	if (is_no_better(found, distance, arc, own))
 		return;
 	found->distance = distance;
 	found->arc = arc;
@@ -193,16 +258,15 @@ choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measu
 	while (work->maybe_seen < work->maybe_count)
 	{
 		struct maybe maybe = work->maybe[work->maybe_seen++];
-		struct found *found;
+		struct found *found = find(work, maybe.shape);
+		double		limit = fmin(work->limit, found->upper + SHAPE_ARCS_MARGIN);
 
-		if (maybe.lower > work->limit)
-			continue;
-		found = find(work, maybe.shape);
-		if (maybe.lower > found->upper + SHAPE_ARCS_MARGIN)
+		if (maybe.lower > limit)
 			continue;
 		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
-		if (maybe.vertex != MEASURED_VERTEX)
-			note_distance(found, maybe.vertex == NO_VERTEX ? 0.0 : measure(work, &maybe), maybe.arc, maybe.own);
+		/* Where shapes touch, many arcs are at distance 0, and one of them stands for all. */
+		if (maybe.vertex != MEASURED_VERTEX && !is_no_better(found, 0.0, maybe.arc, maybe.own))
+			note_distance(found, maybe.vertex == NO_VERTEX ? 0.0 : measure(work, &maybe, limit), maybe.arc, maybe.own);
 		work->maybe[work->maybe_left++] = maybe;
 		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && is_answer_late(work))
 			return 0;

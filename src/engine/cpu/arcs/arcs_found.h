@@ -162,6 +162,15 @@ find(const struct work *work, uint32_t shape)
 	}
 }
 
+/* Return how far, as a chord, an arc of a shape may be: within the limit, and no farther than what was found of the shape. */
+static inline double
+shape_limit(const struct work *work, uint32_t shape)
+{
+	const struct found *found = find(work, shape);
+
+	return found->stamp == work->stamp ? fmin(work->limit, found->upper + SHAPE_ARCS_MARGIN) : work->limit;
+}
+
 /* Make the table twice as large. */
 static bool
 grow_table(struct work *work)

@@ -10,7 +10,8 @@
  * Up to eight sides (arcs, or pieces of arcs) that follow each other are a bundle with one box.  It goes through the boxes
  * of leaves, the nearest first, as arcs_search.c does for a point, with the gaps between boxes.  All bundles of an observation
  * share the limit, and what was found.  In a leaf, the arcs that are within the limit of the bundle's centre, more by the
- * bundle's radius, are compared with the eight sides.
+ * bundle's radius, are compared with the eight sides, the nearest first.  What was found of a shape is a limit for its other
+ * arcs: small shapes have many that are within max_distance, and one or two that are as near as the shape is.
  *
  *
  * Bounds
@@ -35,6 +36,8 @@
  * less than SHAPE_ARCS_MARGIN, 256 e.  A piece that is off may miss what the arc meets, by no more than that.  A bundle's centre
  * has another distance of 42 e in place of one of those, and a radius that is off by less than 10 e.
  *
+ * So arcs that meet have pieces whose lower bound is within the margin.  Exact signs are asked for these alone.
+ *
  *
  * Brute force measures each two arcs, and asks each two polygons and parts.
  */
@@ -49,6 +52,18 @@
 /* Where |det| is above this, times the length of the chord, its sign is right (essay). */
 #define CERTAIN_SIDE 0x1p-48
 
+/* as many sides as a vector has lanes */
+struct side_vectors
+{
+	doubles		a[3];
+	doubles		b[3];
+	doubles		d[3];			/* from a to b */
+	doubles		chord;			/* squared */
+	doubles		sagitta;
+	doubles		across[3];		/* a x d */
+	doubles		certain;		/* CERTAIN_SIDE times the length of the chord, squared */
+};
+
 /* sides of an observation that follow each other; the last one's copies fill up the vectors */
 struct sides
 {
@@ -58,14 +73,7 @@ struct sides
 	float		high[3];
 	double		centre[3];
 	double		radius;			/* no place of a side is farther from the centre */
-
-	doubles		a[3];
-	doubles		b[3];
-	doubles		d[3];			/* from a to b */
-	doubles		chord;			/* squared */
-	doubles		sagitta;
-	doubles		across[3];		/* a x d */
-	doubles		certain;		/* CERTAIN_SIDE times the length of the chord, squared */
+	struct side_vectors vectors[CPU_ARCS_LEAF / DOUBLES];
 };
 
 /* ---- sides ---- */
@@ -90,18 +98,19 @@ doubles_greater(doubles a, doubles b)
 static void
 set_box(struct sides *sides)
 {
-	doubles		from_a = {0};
-	doubles		from_b = {0};
-	doubles		square;
+	const struct side_vectors *first = &sides->vectors[0];
+	const struct side_vectors *last = &sides->vectors[CPU_ARCS_LEAF / DOUBLES - 1];
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		doubles		least = doubles_lesser(sides->a[axis], sides->b[axis]) - sides->sagitta;
-		doubles		greatest = doubles_greater(sides->a[axis], sides->b[axis]) + sides->sagitta;
+		doubles		least = doubles_lesser(doubles_lesser(first->a[axis], first->b[axis]) - first->sagitta,
+										   doubles_lesser(last->a[axis], last->b[axis]) - last->sagitta);
+		doubles		greatest = doubles_greater(doubles_greater(first->a[axis], first->b[axis]) + first->sagitta,
+											   doubles_greater(last->a[axis], last->b[axis]) + last->sagitta);
 		double		low = least[0];
 		double		high = greatest[0];
 
-		for (int i = 1; i < CPU_ARCS_LEAF; i++)
+		for (int i = 1; i < DOUBLES; i++)
 		{
 			low = least[i] < low ? least[i] : low;
 			high = greatest[i] > high ? greatest[i] : high;
@@ -109,13 +118,23 @@ set_box(struct sides *sides)
 		sides->low[axis] = (float) low;
 		sides->high[axis] = (float) high;
 		sides->centre[axis] = (low + high) / 2.0;
-		from_a += (sides->a[axis] - sides->centre[axis]) * (sides->a[axis] - sides->centre[axis]);
-		from_b += (sides->b[axis] - sides->centre[axis]) * (sides->b[axis] - sides->centre[axis]);
 	}
-	square = doubles_greater(from_a, from_b);
 	sides->radius = 0.0;
-	for (int i = 0; i < CPU_ARCS_LEAF; i++)
-		sides->radius = fmax(sides->radius, sqrt(square[i]) + sides->sagitta[i]);
+	for (const struct side_vectors *vectors = first; vectors <= last; vectors++)
+	{
+		doubles		from_a = {0};
+		doubles		from_b = {0};
+		doubles		square;
+
+		for (int axis = 0; axis < 3; axis++)
+		{
+			from_a += (vectors->a[axis] - sides->centre[axis]) * (vectors->a[axis] - sides->centre[axis]);
+			from_b += (vectors->b[axis] - sides->centre[axis]) * (vectors->b[axis] - sides->centre[axis]);
+		}
+		square = doubles_greater(from_a, from_b);
+		for (int i = 0; i < DOUBLES; i++)
+			sides->radius = fmax(sides->radius, sqrt(square[i]) + vectors->sagitta[i]);
+	}
 }
 
 static void
@@ -123,37 +142,34 @@ set_sides(struct sides *sides, const struct cpu_probe_side *side, uint32_t count
 {
 	sides->side = side;
 	sides->used = (1u << count) - 1;
-	for (uint32_t i = 0; i < CPU_ARCS_LEAF; i++)
+	for (uint32_t at = 0; at < CPU_ARCS_LEAF; at += DOUBLES)
 	{
-		const struct cpu_probe_side *one = &side[i < count ? i : count - 1];
+		struct side_vectors *vectors = &sides->vectors[at / DOUBLES];
 
-		sides->a[0][i] = one->a.x;
-		sides->a[1][i] = one->a.y;
-		sides->a[2][i] = one->a.z;
-		sides->b[0][i] = one->b.x;
-		sides->b[1][i] = one->b.y;
-		sides->b[2][i] = one->b.z;
+		for (uint32_t i = 0; i < DOUBLES; i++)
+		{
+			const struct cpu_probe_side *one = &side[at + i < count ? at + i : count - 1];
+
+			vectors->a[0][i] = one->a.x;
+			vectors->a[1][i] = one->a.y;
+			vectors->a[2][i] = one->a.z;
+			vectors->b[0][i] = one->b.x;
+			vectors->b[1][i] = one->b.y;
+			vectors->b[2][i] = one->b.z;
+		}
+		for (int axis = 0; axis < 3; axis++)
+			vectors->d[axis] = vectors->b[axis] - vectors->a[axis];
+		vectors->chord = doubles_dot(vectors->d, vectors->d);
+		vectors->sagitta = SHAPE_ARCS_SAGITTA * vectors->chord;
+		for (int axis = 0; axis < 3; axis++)
+			vectors->across[axis] = vectors->a[(axis + 1) % 3] * vectors->d[(axis + 2) % 3] -
+				vectors->a[(axis + 2) % 3] * vectors->d[(axis + 1) % 3];
+		vectors->certain = CERTAIN_SIDE * CERTAIN_SIDE * vectors->chord;
 	}
-	for (int axis = 0; axis < 3; axis++)
-		sides->d[axis] = sides->b[axis] - sides->a[axis];
-	sides->chord = doubles_dot(sides->d, sides->d);
-	sides->sagitta = SHAPE_ARCS_SAGITTA * sides->chord;
-	for (int axis = 0; axis < 3; axis++)
-		sides->across[axis] = sides->a[(axis + 1) % 3] * sides->d[(axis + 2) % 3] -
-			sides->a[(axis + 2) % 3] * sides->d[(axis + 1) % 3];
-	sides->certain = CERTAIN_SIDE * CERTAIN_SIDE * sides->chord;
 	set_box(sides);
 }
 
 /* ---- leaves ---- */
-
-/* the bounds of the distances of sides to an arc */
-struct bounds
-{
-	doubles		square;			/* of m */
-	doubles		sagitta;		/* the larger one */
-	uint32_t	meet;			/* bit i is set: side i and the arc may meet */
-};
 
 /* Return bits that are all set where two ends, from which det is computed, lie on one side of a plane for certain. */
 FLOATS_INLINE double_bits
@@ -162,104 +178,102 @@ on_one_side(doubles first, doubles second, doubles certain)
 	return (first * second > 0.0) & (first * first > certain) & (second * second > certain);
 }
 
-/* Find the bounds for the arc, or the piece of one, between two vertices. */
-static void
-find_bounds(const struct sides *sides, const struct geonn_vector *ends, struct bounds *bounds)
+/*
+ * Find the bounds of the distances of sides to the arc, or the piece of one, between two vertices: the squares of m, and
+ * the larger sagittas.  Returns bits: bit i is set if side i and the arc may meet.
+ */
+static uint32_t
+find_bounds(const struct sides *sides, const struct geonn_vector *ends, struct chord_squares *bounds)
 {
 	const double p[3] = {ends[0].x, ends[0].y, ends[0].z};
 	const double q[3] = {ends[1].x, ends[1].y, ends[1].z};
 	double		chord = geonn_chord_squared(ends[0], ends[1]);
-	doubles		e[3];			/* the arc's chord */
-	doubles		normal[3];
-	doubles		from_a[3];
-	doubles		from_b[3];
-	doubles		to_a[3];
-	doubles		to_b[3];
 	doubles		all_of_chord = doubles_all(chord);
-	double_bits meet;
+	uint32_t	meeting = 0;
 
-	for (int axis = 0; axis < 3; axis++)
+	for (int at = 0; at < CPU_ARCS_LEAF; at += DOUBLES)
 	{
-		int			next = (axis + 1) % 3;
-		int			last = (axis + 2) % 3;
+		const struct side_vectors *side = &sides->vectors[at / DOUBLES];
+		doubles		e[3];		/* the arc's chord */
+		doubles		normal[3];
+		doubles		from_a[3];
+		doubles		from_b[3];
+		doubles		to_a[3];
+		doubles		to_b[3];
+		double_bits meet;
 
-		e[axis] = doubles_all(q[axis] - p[axis]);
-		normal[axis] = doubles_all(p[next] * (q[last] - p[last]) - p[last] * (q[next] - p[next]));
-		from_a[axis] = p[axis] - sides->a[axis];
-		from_b[axis] = q[axis] - sides->a[axis];
-		to_a[axis] = sides->a[axis] - p[axis];
-		to_b[axis] = sides->b[axis] - p[axis];
+		for (int axis = 0; axis < 3; axis++)
+		{
+			int			next = (axis + 1) % 3;
+			int			last = (axis + 2) % 3;
+
+			e[axis] = doubles_all(q[axis] - p[axis]);
+			normal[axis] = doubles_all(p[next] * (q[last] - p[last]) - p[last] * (q[next] - p[next]));
+			from_a[axis] = p[axis] - side->a[axis];
+			from_b[axis] = q[axis] - side->a[axis];
+			to_a[axis] = side->a[axis] - p[axis];
+			to_b[axis] = side->b[axis] - p[axis];
+		}
+		doubles_store(bounds->square + at, doubles_lesser(doubles_lesser(doubles_chord_squares(from_a, side->d, side->chord),
+																		  doubles_chord_squares(from_b, side->d, side->chord)),
+														   doubles_lesser(doubles_chord_squares(to_a, e, all_of_chord),
+																		  doubles_chord_squares(to_b, e, all_of_chord))));
+		doubles_store(bounds->sagitta + at, doubles_greater(side->sagitta, doubles_all(SHAPE_ARCS_SAGITTA * chord)));
+
+		/* An end that is less than a quarter circle away has a chord below the root of 2. */
+		meet = (doubles_dot(to_a, to_a) < 2.0) & (side->chord > 0.0) & (all_of_chord > 0.0) &
+			~on_one_side(doubles_dot(to_a, normal), doubles_dot(to_b, normal),
+						 doubles_all(CERTAIN_SIDE * CERTAIN_SIDE * chord)) &
+			~on_one_side(doubles_dot(from_a, side->across), doubles_dot(from_b, side->across), side->certain);
+		for (int i = 0; i < DOUBLES; i++)
+			meeting |= (uint32_t) (meet[i] & 1) << (at + i);
 	}
-	bounds->square = doubles_lesser(doubles_lesser(doubles_chord_squares(from_a, sides->d, sides->chord),
-												   doubles_chord_squares(from_b, sides->d, sides->chord)),
-									doubles_lesser(doubles_chord_squares(to_a, e, all_of_chord),
-												   doubles_chord_squares(to_b, e, all_of_chord)));
-	bounds->sagitta = doubles_greater(sides->sagitta, doubles_all(SHAPE_ARCS_SAGITTA * chord));
-
-	/* An end that is less than a quarter circle away has a chord below the root of 2. */
-	meet = (doubles_dot(to_a, to_a) < 2.0) & (sides->chord > 0.0) & (all_of_chord > 0.0) &
-		~on_one_side(doubles_dot(to_a, normal), doubles_dot(to_b, normal), doubles_all(CERTAIN_SIDE * CERTAIN_SIDE * chord)) &
-		~on_one_side(doubles_dot(from_a, sides->across), doubles_dot(from_b, sides->across), sides->certain);
-	bounds->meet = 0;
-	for (int i = 0; i < CPU_ARCS_LEAF; i++)
-		bounds->meet |= (uint32_t) (meet[i] & 1) << i;
+	return meeting;
 }
 
-/* Offer an arc of a leaf with the sides that may be near it. */
+/* Offer an arc of a leaf with the sides that may be the nearest ones of its shape. */
 static void
 offer_lane(struct work *work, const struct sides *sides, const struct cpu_arcs_leaf *leaf, uint32_t lane)
 {
-	struct bounds bounds;
-	doubles		reach;
-	uint32_t	bits;
+	struct chord_squares bounds;
+	uint32_t	meeting;
+	uint32_t	nearest;
+	double		limit;
 
 	if (!arcs_is_candidate(&work->conditions, leaf->arc[lane]))
 		return;
-	find_bounds(sides, &work->arcs->vertices.vertex[leaf->vertex[lane]], &bounds);
-	reach = work->limit + bounds.sagitta;
-	reach *= reach;
-	for (bits = (doubles_within(&bounds.square, &reach) | bounds.meet) & sides->used; bits != 0; bits &= bits - 1)
+	meeting = find_bounds(sides, &work->arcs->vertices.vertex[leaf->vertex[lane]], &bounds);
+	nearest = chord_squares_nearest(&bounds, sides->used);
+	limit = fmin(shape_limit(work, leaf->shape[lane]),
+				 sqrt(bounds.square[nearest]) + bounds.sagitta[nearest] + SHAPE_ARCS_MARGIN);
+	for (uint32_t bits = (chord_squares_within(&bounds, limit) | meeting) & sides->used; bits != 0; bits &= bits - 1)
 	{
 		uint32_t	i = (uint32_t) __builtin_ctz(bits);
 		double		distance = sqrt(bounds.square[i]);
-		double		lower = bounds.meet >> i & 1 ? 0.0 : distance - bounds.sagitta[i];
+		double		lower = meeting >> i & 1 ? 0.0 : distance - bounds.sagitta[i];
 
-		if (lower <= work->limit)
+		if (lower <= limit)
 			offer(work, (struct maybe) {lower, leaf->shape[lane], leaf->arc[lane],
 										cpu_arcs_measured(work->arcs, leaf->vertex[lane]), OWN_ARC | sides->side[i].vertex},
 				  distance + bounds.sagitta[i]);
 	}
 }
 
-/* Return bits for the arcs of a leaf that are within the limit of all sides together. */
-FLOATS_INLINE uint32_t
-lanes_near(const struct work *work, const struct sides *sides, const doubles *square, const doubles *sagitta)
-{
-	doubles		bound = work->limit + sides->radius + *sagitta;
-
-	bound *= bound;
-	return doubles_within(square, &bound);
-}
-
 static void
 visit_leaf(struct work *work, const struct sides *sides, uint32_t number)
 {
 	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
-	doubles		square;
-	doubles		sagitta;
-	uint32_t	bits;
+	struct chord_squares squares;
 
-	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, sides->centre, &square, &sagitta);
-	bits = lanes_near(work, sides, &square, &sagitta);
-	while (bits != 0)
+	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, sides->centre, &squares);
+	for (uint32_t bits = chord_squares_within(&squares, work->limit + sides->radius); bits != 0;)
 	{
-		/* Take the nearest chord first: it lowers the limit, and few others remain within. */
-		uint32_t	nearest = (uint32_t) __builtin_ctz(bits);
+		/* Take the nearest chord first: it lowers the limits, and few others remain within. */
+		uint32_t	i = chord_squares_nearest(&squares, bits);
 
-		for (uint32_t rest = bits & (bits - 1); rest != 0; rest &= rest - 1)
-			nearest = square[__builtin_ctz(rest)] < square[nearest] ? (uint32_t) __builtin_ctz(rest) : nearest;
-		offer_lane(work, sides, leaf, nearest);
-		bits &= lanes_near(work, sides, &square, &sagitta) & ~(1u << nearest);
+		bits &= ~(1u << i);
+		if (sqrt(squares.square[i]) - squares.sagitta[i] - sides->radius <= shape_limit(work, leaf->shape[i]))
+			offer_lane(work, sides, leaf, i);
 	}
 }
 
@@ -280,34 +294,26 @@ begin_walk(struct progress *progress, const struct shape_boxes *boxes)
 static void
 walk(struct work *work, const struct sides *sides)
 {
-	const struct shape_boxes *boxes = &work->arcs->boxes;
 	struct visit *visits = work->progress.visit;
 	uint32_t	count;
 
-	begin_walk(&work->progress, boxes);
+	begin_walk(&work->progress, &work->arcs->boxes);
 	count = work->progress.visits;
 	while (count > 0)
 	{
 		struct visit next = visits[--count];
-		uint32_t	first = count;
-		floats		gaps;
 
 		if (next.gap > work->limit_squared)
 			continue;
-		if (next.level < 0)
+		if (count > 0 && visits[count - 1].level < 0)
+			prefetch_visit(work, &visits[count - 1]);
+		if (next.level >= 0)
+			count = add_visits(work, sides->low, sides->high, next, visits, count);
+		else
 		{
 			visit_leaf(work, sides, next.number);
 			if (is_too_late(work))
 				break;
-			continue;
-		}
-		gaps = gaps_between(sides->low, sides->high, &boxes->node[next.level][next.number]);
-		for (uint32_t bits = floats_within(gaps, floats_all(work->limit_squared)); bits != 0; bits &= bits - 1)
-		{
-			uint32_t	i = (uint32_t) __builtin_ctz(bits);
-
-			count = add_visit(visits, first, count,
-							  (struct visit) {gaps[i], next.level - 1, next.number * SHAPE_BOXES_WIDTH + i});
 		}
 	}
 	work->progress.visits = count;
@@ -466,13 +472,25 @@ measure_all(struct work *work, const struct cpu_probes *probes, uint32_t shape)
 
 /* ---- the answer ---- */
 
+/* Return the distance of two arcs as geonn_arcs_distance() computes it, or something greater where it is beyond the limit. */
 static double
-measure(const struct work *work, const struct maybe *maybe)
+measure(const struct work *work, const struct maybe *maybe, double limit)
 {
 	const struct geonn_vector *own = &work->piece->probes->vertices.vertex[maybe->own & ~OWN_ARC];
 	const struct geonn_vector *other = &work->arcs->vertices.vertex[maybe->vertex];
+	double		distance = INFINITY;
 
-	return geonn_arcs_distance(own[0], own[1], other[0], other[1]);
+	if (maybe->lower <= SHAPE_ARCS_MARGIN)
+		return geonn_arcs_distance(own[0], own[1], other[0], other[1]);
+	for (int i = 0; i < 2; i++)
+	{
+		for (int j = 0; j < 2; j++)
+			if (geonn_chord_squared(own[i], other[j]) <= limit * limit)
+				distance = fmin(distance, geonn_distance_of(own[i], other[j]));
+		distance = fmin(distance, geonn_foot_distance(own[i], other[0], other[1]));
+		distance = fmin(distance, geonn_foot_distance(other[i], own[0], own[1]));
+	}
+	return distance;
 }
 
 /*

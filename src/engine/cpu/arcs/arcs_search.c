@@ -77,108 +77,36 @@ visit_leaf(struct work *work, uint32_t number)
 {
 	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
 	const double from[3] = {work->from.x, work->from.y, work->from.z};
-	doubles		square;
-	doubles		sagitta;
-	doubles		bound;
+	struct chord_squares squares;
 	uint32_t	bits;
 
-	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, from, &square, &sagitta);
-	bound = work->limit + sagitta;
-	bound *= bound;
-	bits = doubles_within(&square, &bound);
+	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, from, &squares);
+	bits = chord_squares_within(&squares, work->limit);
 	if (bits == 0)
 		return;
 	if ((bits & (bits - 1)) != 0)
 	{
 		/* Take the nearest chord first: it lowers the limit, and few others remain within. */
-		uint32_t	nearest = (uint32_t) __builtin_ctz(bits);
+		uint32_t	nearest = chord_squares_nearest(&squares, bits);
 
-		for (uint32_t rest = bits & (bits - 1); rest != 0; rest &= rest - 1)
-			nearest = square[__builtin_ctz(rest)] < square[nearest] ? (uint32_t) __builtin_ctz(rest) : nearest;
-		offer_lane(work, leaf, nearest, square[nearest], sagitta[nearest]);
-		bound = work->limit + sagitta;
-		bound *= bound;
-		bits &= doubles_within(&square, &bound) & ~(1u << nearest);
+		offer_lane(work, leaf, nearest, squares.square[nearest], squares.sagitta[nearest]);
+		bits &= chord_squares_within(&squares, work->limit) & ~(1u << nearest);
 	}
 	for (; bits != 0; bits &= bits - 1)
 	{
 		uint32_t	i = (uint32_t) __builtin_ctz(bits);
 
-		offer_lane(work, leaf, i, square[i], sagitta[i]);
+		offer_lane(work, leaf, i, squares.square[i], squares.sagitta[i]);
 	}
 }
 
 /* ---- the walk ---- */
 
-FLOATS_INLINE void
-prefetch(const void *from, size_t bytes)
-{
-	for (size_t at = 0; at < bytes; at += 64)
-		__builtin_prefetch((const char *) from + at);
-}
-
-/*
- * Fetch into the cache what a visit will read: a node; of a node just above leaves, also the leaves;
- * of a leaf, its vertices and shapes.
- */
-FLOATS_INLINE void
-prefetch_visit(const struct work *work, const struct visit *visit)
-{
-	const struct cpu_arcs *arcs = work->arcs;
-
-	if (visit->level >= 0)
-		prefetch(&arcs->boxes.node[visit->level][visit->number], sizeof(struct shape_boxes_node));
-	if (visit->level == 0)
-		for (int i = 0; i < SHAPE_BOXES_WIDTH; i++)
-			__builtin_prefetch(&arcs->leaf[visit->number * SHAPE_BOXES_WIDTH + i]);
-	if (visit->level < 0)
-	{
-		const struct cpu_arcs_leaf *leaf = &arcs->leaf[visit->number];
-
-		for (int i = 0; i < CPU_ARCS_LEAF; i++)
-			__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[i]]);
-		__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[CPU_ARCS_LEAF - 1] + 1]);
-		__builtin_prefetch(leaf->shape);
-	}
-}
-
-/* Return the squares of the gaps between the observation and a node's boxes. */
-FLOATS_INLINE floats
-gaps_to(const struct work *work, const struct shape_boxes_node *node)
-{
-	const float from[3] = {(float) work->from.x, (float) work->from.y, (float) work->from.z};
-
-	return gaps_between(from, from, node);
-}
-
-/* Add a node's boxes within the limit to the visits; the nearest comes last.  Returns how many visits there are now. */
-static uint32_t
-add_visits(const struct work *work, const struct shape_boxes_node *node, int level, uint32_t number,
-		   struct visit *visits, uint32_t count)
-{
-	floats		sum = gaps_to(work, node);
-	float		gaps[FLOATS];
-	uint32_t	first = count;
-
-	floats_store(gaps, sum);
-	for (uint32_t bits = floats_within(sum, floats_all(work->limit_squared)); bits != 0; bits &= bits - 1)
-	{
-		uint32_t	i = (uint32_t) __builtin_ctz(bits);
-
-		count = add_visit(visits, first, count, (struct visit) {gaps[i], level - 1, number * SHAPE_BOXES_WIDTH + i});
-	}
-	if (count > first)
-		prefetch_visit(work, &visits[count - 1]);
-	if (count > first + 1)
-		prefetch_visit(work, &visits[count - 2]);
-	return count;
-}
-
 /* Make the visits, the nearest first, which comes last in the array, and those that they add. */
 static void
 go_through(struct work *work, struct visit *visits, uint32_t count)
 {
-	const struct shape_boxes *boxes = &work->arcs->boxes;
+	const float from[3] = {(float) work->from.x, (float) work->from.y, (float) work->from.z};
 
 	while (count > 0)
 	{
@@ -189,7 +117,7 @@ go_through(struct work *work, struct visit *visits, uint32_t count)
 		if (count > 0 && visits[count - 1].level < 0)
 			prefetch_visit(work, &visits[count - 1]);
 		if (next.level >= 0)
-			count = add_visits(work, &boxes->node[next.level][next.number], next.level, next.number, visits, count);
+			count = add_visits(work, from, from, next, visits, count);
 		else
 		{
 			visit_leaf(work, next.number);
@@ -281,6 +209,7 @@ static void
 visit_bundle(struct work *work)
 {
 	const struct cpu_boxes_list *leaves = &work->bundle.leaves;
+	const float from[3] = {(float) work->from.x, (float) work->from.y, (float) work->from.z};
 	float		gaps[SHAPE_BOXES_LIST_MAX];
 	float_keys	lane = {0, 1, 2, 3, 4, 5, 6, 7};
 	float_keys	least = float_keys_all(INT32_MAX);
@@ -294,7 +223,7 @@ visit_bundle(struct work *work)
 	/* Gaps are never negative, so their bits are in the order of their values; the last bits give way to the number. */
 	for (uint32_t at = 0; at < leaves->count; at += FLOATS, lane += FLOATS)
 	{
-		floats		sum = gaps_to(work, &leaves->node[at / FLOATS]);
+		floats		sum = gaps_between(from, from, &leaves->node[at / FLOATS]);
 
 		floats_store(gaps + at, sum);
 		least = float_keys_smaller(least, ((float_keys) sum & ~(SHAPE_BOXES_LIST_MAX - 1)) | lane);
@@ -357,16 +286,15 @@ ask_listed_polygons(struct work *work, double longitude)
  * may be within the limit.
  */
 static double
-measure(const struct work *work, const struct maybe *maybe)
+measure(const struct work *work, const struct maybe *maybe, double limit)
 {
 	struct geonn_vector a = work->arcs->vertices.vertex[maybe->vertex];
 	struct geonn_vector b = work->arcs->vertices.vertex[maybe->vertex + 1];
-	double		limit = work->limit * work->limit;
 	double		distance = geonn_foot_distance(work->from, a, b);
 
-	if (geonn_chord_squared(work->from, a) <= limit)
+	if (geonn_chord_squared(work->from, a) <= limit * limit)
 		distance = fmin(distance, geonn_distance_of(work->from, a));
-	if (geonn_chord_squared(work->from, b) <= limit)
+	if (geonn_chord_squared(work->from, b) <= limit * limit)
 		distance = fmin(distance, geonn_distance_of(work->from, b));
 	return distance;
 }
