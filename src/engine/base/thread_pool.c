@@ -15,11 +15,12 @@
  * A job is a function and a number of pieces.  Its caller takes the next piece
  * until none is left, and so does every worker that helps, so a thread that
  * the system slows down takes fewer.  A caller that took its seat for the job
- * alone goes to the end of the line after each piece, if a thread waits.  Jobs of several callers run side by
- * side.  A caller invites workers into the seats that are free as its job
- * begins; a seat that becomes free later goes to a worker, too, while some
- * job has pieces left.  So with as many callers as seats, each caller does
- * its jobs alone, and no thread is woken; a single caller has the help of all.
+ * alone goes to the end of the line after each piece, if a thread waits.  Jobs
+ * of several callers run side by side.  A caller invites workers into the seats
+ * that are free as its job begins; a seat that becomes free later goes to a
+ * worker, too, while some job has pieces left.  So with as many callers as
+ * seats, each caller does its jobs alone, and no thread is woken; a single
+ * caller has the help of all.
  *
  * Workers are created when they are first invited; then they stay, and sleep
  * between jobs.  If the setting is lowered, the surplus workers stay asleep.
