@@ -100,8 +100,7 @@ prefetch_visit(const struct work *work, const struct visit *visit)
 	if (visit->level >= 0)
 		prefetch(&arcs->boxes.node[visit->level][visit->number], sizeof(struct shape_boxes_node));
 	if (visit->level == 0)
-		for (int i = 0; i < SHAPE_BOXES_WIDTH; i++)
-			__builtin_prefetch(&arcs->leaf[visit->number * SHAPE_BOXES_WIDTH + i]);
+		prefetch(&arcs->leaf[visit->number * SHAPE_BOXES_WIDTH], SHAPE_BOXES_WIDTH * sizeof(struct cpu_arcs_leaf));
 	if (visit->level < 0)
 	{
 		const struct cpu_arcs_leaf *leaf = &arcs->leaf[visit->number];
