@@ -63,7 +63,7 @@ sub answer
 		EXPLAIN EXECUTE searched(2);
 		$later
 		CREATE TEMP TABLE a AS EXECUTE searched(2);
-		EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE searched(2);
+		EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) EXECUTE searched(2);
 		SELECT 'rows: ' || (SELECT count(*) > 0 FROM a) || ', differences: ' || count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) x;
 	}, stdout => \$out, stderr => \$messages);
 	return ($out, $out =~ /^rows: (.*)/m ? $1 : '', $messages);
