@@ -130,7 +130,7 @@ geonn_observed_memory_create(const char *title)
 ReferenceMemory *
 geonn_reference_memory_create(const char *title, uint32 columns, bool places)
 {
-	ReferenceMemory *memory = create_memory(psprintf("the references of %s", title));
+	ReferenceMemory *memory = create_memory(pstrdup(title));
 
 	memory->row_bytes = row_bytes(columns, places);
 	/* arcs have no sums of weights */
@@ -157,7 +157,9 @@ geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes, const ch
 	if (!geonn_reference_memory_has_room(bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("not enough memory for %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
+				 memory->is_observed ?
+				 errmsg(GEONN_SHAPES_NEED_MEMORY, memory->title, kilobytes(all_bytes + bytes), geonn_session_memory_limit) :
+				 errmsg("not enough memory for the references of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
 						memory->title, kilobytes(all_bytes + bytes), geonn_session_memory_limit),
 				 memory->is_observed ?
 				 errdetail("Searching for %s, this join has %llu kB; its references, other joins and cursors of this session have %llu kB.",

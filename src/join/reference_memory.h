@@ -5,6 +5,9 @@
 #ifndef GEONN_REFERENCE_MEMORY_H
 #define GEONN_REFERENCE_MEMORY_H
 
+/* the message of the error when shapes that ask do not fit in geonn.session_memory_limit */
+#define GEONN_SHAPES_NEED_MEMORY "not enough memory for %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB"
+
 typedef struct ReferenceMemory ReferenceMemory;
 
 /*

@@ -38,23 +38,16 @@ static const LateralSource call_source;
 
 /* ---- the plan ---- */
 
-/*
- * The number of leading outer columns that anything but the question uses: the plan's rows and conditions, the node's
- * filter and its values.
- */
-static int
-count_shown_columns(const LateralNode *state)
+int
+geonn_lateral_count_shown(const LateralNode *state, int first, int count)
 {
 	const CustomScan *scan = (const CustomScan *) state->node.custom.ss.ps.plan;
 	Bitmapset  *used = NULL;
-	int			count = state->outer_columns;
 
-	if (state->ord >= 0)
-		return count;
 	pull_varattnos((Node *) scan->scan.plan.targetlist, INDEX_VAR, &used);
 	pull_varattnos((Node *) scan->scan.plan.qual, INDEX_VAR, &used);
 	pull_varattnos((Node *) state->node.filter, INDEX_VAR, &used);
-	while (count > 0 && !bms_is_member(count - FirstLowInvalidHeapAttributeNumber, used))
+	while (count > 0 && !bms_is_member(first + count - FirstLowInvalidHeapAttributeNumber, used))
 		count--;
 	bms_free(used);
 	return count;
@@ -126,7 +119,8 @@ geonn_lateral_begin_rows(LateralNode *state, EState *estate)
 	state->outer.keeps_words = true;
 	for (int i = 0; i < state->outer_columns; i++)
 		state->outer.keeps_words &= TupleDescAttr(state->slot->tts_tupleDescriptor, i)->attbyval;
-	state->shown_columns = count_shown_columns(state);
+	state->shown_columns = state->ord >= 0 ? state->outer_columns :
+		geonn_lateral_count_shown(state, 0, state->outer_columns);
 	describe_rows(state);
 	state->neighbours.found_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
 	state->neighbours.latest = !node->keeps_order ? state->neighbours.found_slot :

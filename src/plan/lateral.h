@@ -249,6 +249,12 @@ extern PlanState *geonn_lateral_begin_child(LateralNode *state, LateralChild chi
 extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
 
 /*
+ * Count the leading ones of `count` columns of the scan, from `first` on (0: the first of all), up to the last that anything but
+ * the question uses: the plan's rows and conditions, and the node's filter.
+ */
+extern int	geonn_lateral_count_shown(const LateralNode *state, int first, int count);
+
+/*
  * Have rows be made of the pairs of source->next_block, where all pairs are rows; in_block: the values of the neighbours'
  * columns, [columns - 1].  Called after geonn_lateral_begin_rows, in the memory context of the node.
  */

@@ -14,7 +14,9 @@
  * default is about a minute.
  *
  * An engine that has no session free within geonn.admission_timeout is not gone.  Its queue says that the host
- * is busy, and statements that go on without it would make it busier: this stays an error, as for calls.
+ * is busy, and statements that go on without it would make it busier: this stays an error, as for calls.  A shape that
+ * asks and does not fit in geonn.session_memory_limit is an error of calls, too: the engine can be had, and asking again
+ * would not make room.
  *
  * No subtransaction is needed: a search of rows and points that this process
  * has, holds nothing of PostgreSQL's but memory and files, which go when the search is ended.  Plans that have to be
@@ -26,6 +28,7 @@
 #include "utils/memutils.h"
 
 #include "base/settings.h"
+#include "join/reference_memory.h"
 #include "sql/sql_fallback.h"
 
 /* milliseconds until the engine is asked again, and the least ratio of that to what asking took */
@@ -39,7 +42,8 @@
 static bool
 is_of_engine(const ErrorData *error)
 {
-	if (error->message_id != NULL && strcmp(error->message_id, GEONN_ADMISSION_TIMED_OUT) == 0)
+	if (error->message_id != NULL && (strcmp(error->message_id, GEONN_ADMISSION_TIMED_OUT) == 0 ||
+									  strcmp(error->message_id, GEONN_SHAPES_NEED_MEMORY) == 0))
 		return false;
 	switch (ERRCODE_TO_CATEGORY(error->sqlerrcode))
 	{

@@ -184,6 +184,42 @@ plan_as_it_is(Query *query, const char *text, int options, ParamListInfo paramet
 	return standard_planner(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 }
 
+/* the cost of a statement that is executed */
+typedef struct StatementCost
+{
+	Cost		total;
+	double		rows;			/* for each of them, its expressions are evaluated once */
+} StatementCost;
+
+static bool
+add_subqueries(Node *node, void *context)
+{
+	StatementCost *cost = context;
+	const SubPlan *subquery = (const SubPlan *) node;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan))
+		cost->total += subquery->startup_cost + cost->rows * subquery->per_call_cost;
+	return expression_tree_walker(node, add_subqueries, context);
+}
+
+/*
+ * What a plan costs.  PostgreSQL does not count the actions of MERGE: their subqueries are added, as if each row had all of them.
+ */
+static Cost
+cost_of(const PlannedStmt *planned)
+{
+	StatementCost cost = {.total = planned->planTree->total_cost};
+
+	if (planned->commandType == CMD_MERGE && IsA(planned->planTree, ModifyTable))
+	{
+		cost.rows = outerPlan(planned->planTree)->plan_rows;
+		(void) add_subqueries((Node *) ((const ModifyTable *) planned->planTree)->mergeActionLists, &cost);
+	}
+	return cost.total;
+}
+
 /*
  * A cursor's statement is planned as it is: UPDATE ... WHERE CURRENT OF needs a plan without a join.
  */
@@ -212,10 +248,7 @@ plan_both_ways(Query *query, const char *text, int options, ParamListInfo parame
 	(void) geonn_offer_zone_scans(NULL);
 	if (geonn_subquery_nodes() == nodes && scans.nodes == 0)
 		return plain;
-
-	/* PostgreSQL does not count what the actions of MERGE cost, where a subquery can end up */
-	return joined->commandType == CMD_MERGE ||
-		joined->planTree->total_cost + scans.zones < plain->planTree->total_cost ? joined : plain;
+	return cost_of(joined) + scans.zones < cost_of(plain) ? joined : plain;
 }
 
 static PlannedStmt *

@@ -43,7 +43,6 @@
 
 #include <math.h>
 
-#include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
@@ -96,7 +95,7 @@ typedef struct WithinJoin
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
-	bool		returns_references; /* the node's rows have columns of references */
+	int			shown_columns;	/* how many leading columns of references rows have; others are for the question alone */
 	bool		rechecks_row;	/* the plan is executed again for a row that another transaction has updated (EvalPlanQual) */
 	ExprState  *implied;		/* is tested before the function is called */
 	ExprState  *others;			/* the other clauses, where they may be tested before the clause, too */
@@ -148,7 +147,6 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	WithinExpressions *expressions = &join->planned;
 	WithinPrivate planned;
 	PlanState  *references;
-	Bitmapset  *returned = NULL;
 	bool		is_of_plane;
 
 	geonn_unpack_fields(scan->custom_exprs, expressions);
@@ -181,13 +179,13 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	node->filter = expressions->clauses;
 	join->asks_whether = boolVal(planned.others_first) && (lateral->type == JOIN_SEMI || lateral->type == JOIN_ANTI);
 	join->asks_nearest = join->asks_whether && node->filter == NIL;
-	pull_varattnos((Node *) scan->scan.plan.targetlist, INDEX_VAR, &returned);
-	join->returns_references = bms_prev_member(returned, -1) > lateral->outer_columns - FirstLowInvalidHeapAttributeNumber;
+	join->shown_columns = geonn_lateral_count_shown(lateral, lateral->outer_columns, join->references.columns);
 	join->rechecks_row = estate->es_epq_active != NULL;
 	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
 	join->expressions = CreateExprContext(estate);
 	join->expressions->ecxt_scantuple = join->pair;
 	geonn_lateral_begin_rows(lateral, estate);
+	memset(lateral->neighbours.found_slot->tts_isnull, true, join->references.columns * sizeof(bool));
 	if (boolVal(planned.others_first))
 		join->others = lateral->type == JOIN_INNER ? plan->qual : lateral->filter;
 }
@@ -513,7 +511,7 @@ is_within(WithinJoin *join, uint64 number, uint64 reference, const Datum *values
 }
 
 /*
- * Set the values of a pair with a reference that has these; NULL: only its existence is asked for.
+ * Set the values of a pair with a reference: the columns that rows have.  The others stay NULL.
  */
 static void
 set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bool *reference_nulls, Datum *values,
@@ -521,10 +519,7 @@ set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bo
 {
 	int			columns = join->references.columns;
 
-	if (reference == NULL)
-		memset(nulls, true, columns * sizeof(bool));
-	else
-		geonn_copy_columns(values, nulls, reference, reference_nulls, columns);
+	geonn_copy_columns(values, nulls, reference, reference_nulls, join->shown_columns);
 	values[columns] = UInt64GetDatum(number + 1);
 	nulls[columns] = false;
 }
@@ -542,18 +537,15 @@ is_rechecked(WithinJoin *join, uint64 number, uint64 reference)
 }
 
 /*
- * Set the values of such a pair.
+ * Set the values of such a pair.  A reference lies anywhere in memory: it is not looked at where rows have none of its columns.
  */
 static void
 set_found_pair(WithinJoin *join, uint64 number, uint64 reference, Datum *values, bool *nulls)
 {
-	const Reference *row = join->references.rows[reference];
+	const Reference *row = join->shown_columns == 0 ? NULL : join->references.rows[reference];
 
 	join->reference = reference;
-	if (join->asks_nearest && !join->returns_references)
-		set_pair(join, number, NULL, NULL, values, nulls);
-	else
-		set_pair(join, number, row->values, row->nulls, values, nulls);
+	set_pair(join, number, row == NULL ? NULL : row->values, row == NULL ? NULL : row->nulls, values, nulls);
 }
 
 /*
@@ -585,7 +577,7 @@ next_answer(WithinJoin *join, Datum *values, bool *nulls)
 	bool		is_second = join->lateral.searches.second != NULL;
 	Answer		answer;
 
-	while (geonn_next_answer(&join->answers, &join->references, !join->asks_nearest, &answer))
+	while (geonn_next_answer(&join->answers, &join->references, !join->asks_nearest && join->shown_columns > 0, &answer))
 	{
 		uint64		number = is_second ? join->undecided.numbers[answer.number] : answer.number;
 

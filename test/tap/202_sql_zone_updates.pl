@@ -105,6 +105,7 @@ for my $case (
 	[ 'within join', 'DELETE FROM p WHERE EXISTS (SELECT FROM z WHERE ST_Intersects(z.s, p.s))' ],
 	[ 'zones of a point', "UPDATE p SET zone = (SELECT z.id FROM z WHERE $on)" ],
 	[ 'zones of a point', "UPDATE p SET zone = (SELECT count(*) FROM z WHERE $on AND z.kind < p.kind) WHERE EXISTS (SELECT FROM z WHERE $on) OR p.kind = 2" ],
+	[ 'zones of a point', "MERGE INTO p USING p q ON q.id = p.id WHEN MATCHED AND p.kind > 0 THEN UPDATE SET zone = (SELECT z.id FROM z WHERE $on)" ],
 	[ '', "UPDATE p_parts p SET zone = z.id FROM z WHERE $on" ],
 	[ '', "DELETE FROM p_parts p USING z WHERE $on" ])
 {
@@ -120,5 +121,15 @@ for my $case (
 	}
 }
 $writer->quit;
+
+# an index has the zones of one row sooner than all of them are read
+$node->safe_psql('postgres', "$tables CREATE INDEX ON z USING gist (g)");
+for my $case ([ 0, 'AND q.id = 3' ], [ 1, '' ])
+{
+	my ($is_taken, $condition) = @$case;
+	my $plan = $node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; EXPLAIN MERGE INTO p USING p q ON q.id = p.id $condition WHEN MATCHED THEN UPDATE SET zone = (SELECT z.id FROM z WHERE $on)");
+
+	is($plan =~ /geonn zones of a point/ ? 1 : 0, $is_taken, 'MERGE of ' . ($is_taken ? 'all rows has the node' : 'one row has none')) or diag($plan);
+}
 
 done_testing();

@@ -54,6 +54,14 @@ is($out, '180|180', 'and leaves room for those that fit');
 (undef, $error) = session("SET geonn.session_memory_limit = '2MB'", sprintf($count, 'long'));
 like($error, qr/not enough memory for the shapes of relation "long": \d+ kB needed so far/, 'the pieces of long arcs count');
 
+# nothing that PostgreSQL answers in place of the engine: it can be had
+$node->safe_psql('postgres', 'ANALYZE large, ref');
+($out, $error) = session("SET geonn.session_memory_limit = '3MB'; SET geonn.enable_sql_joins = on; SET enable_nestloop = off",
+	'EXPLAIN SELECT FROM large l JOIN ref r ON ST_Intersects(l.g, r.g)', 'SELECT count(*) FROM large l JOIN ref r ON ST_Intersects(l.g, r.g)');
+like($out, qr/geonn within join/, 'a join in PostGIS\'s words has the node');
+like($error, qr/^\S*\s*ERROR:  not enough memory for the given shapes: \d+ kB needed so far, and geonn\.session_memory_limit is 3072 kB\nDETAIL:  Searching for shapes, this join has \d+ kB/,
+	'and the same error');
+
 # ---- those that fit ----
 
 my $limit = $needed[0] + 100;
