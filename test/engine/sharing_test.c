@@ -274,7 +274,7 @@ fill_ring(const struct geonn_batch_columns *columns, uint32_t sides)
 static int
 answered_beside_polygon(bool whole)
 {
-	const uint32_t sides = 1 << 21;
+	const uint32_t sides = patience > 1 ? 1 << 19 : 1 << 21;
 	static const double place[] = {60.0, 60.0};
 	static const int64_t tag[] = {7};
 	static const int32_t zero[] = {0};

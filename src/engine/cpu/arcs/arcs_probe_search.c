@@ -622,7 +622,8 @@ answer(struct work *work, uint32_t row)
 	struct sides sides;
 
 	sides.side = NULL;
-	if (!take_up(work, shape))
+	/* Only this row can have been left: threads that have other rows do not look, as this one may be left meanwhile. */
+	if (row != piece->may_leave || !take_up(work, shape))
 		begin(work, shape, side, count, &sides);
 	while (progress->stage < STAGE_END && !work->over && !work->short_of_memory)
 	{
