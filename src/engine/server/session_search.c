@@ -112,12 +112,11 @@ has_shapes(struct session *session, struct slot *slot, const struct geonn_search
 		slot_forget_shapes(slot);
 	if (!(request->flags & GEONN_SEARCH_SHAPES))
 		return true;
-	while (!goes_on && !slot_begin_shapes(slot, request->rows, &failure))
-		if (failure.code != GEONN_ERROR_MEMORY || !datasets_make_room(&failure))
-		{
-			session_fail(session, &failure);
-			return false;
-		}
+	if (!goes_on && !slot_begin_shapes(slot, &failure))
+	{
+		session_fail(session, &failure);
+		return false;
+	}
 	if (goes_on && (slot->shapes == NULL || slot->shapes->count != request->rows))
 	{
 		session_fail_protocol(session, "a search that goes on with other shapes");
