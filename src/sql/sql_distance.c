@@ -128,6 +128,18 @@ geonn_read_distance(Node *expression, List **one, List **other)
 }
 
 /*
+ * Return the value of which the expression is another name of the type: a column of a domain, or of a type with a modifier.
+ */
+static Node *
+below_relabel(Node *value)
+{
+	const RelabelType *relabel = (const RelabelType *) value;
+
+	return IsA(value, RelabelType) && getBaseType(exprType((Node *) relabel->arg)) == relabel->resulttype ?
+		(Node *) relabel->arg : value;
+}
+
+/*
  * Return the geometry that PostGIS's function casts to geography without a modifier; NULL: the value is no such cast.
  */
 static Node *
@@ -138,17 +150,21 @@ cast_geometry(const Node *value, int32 modifier)
 		get_func_name(cast->funcid) : NULL;
 
 	return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") ?
-		linitial(cast->args) : NULL;
+		below_relabel(linitial(cast->args)) : NULL;
 }
 
 static bool
 is_of(Node *value, bool shapes)
 {
-	int32		modifier = exprTypmod(value);
-	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
-	GeonnPointKind kind = geonn_point_kind(type);
+	int32		modifier;
+	Oid			type;
+	GeonnPointKind kind;
 	Node	   *geometry;
 
+	value = below_relabel(value);
+	modifier = exprTypmod(value);
+	type = getBaseTypeAndTypmod(exprType(value), &modifier);
+	kind = geonn_point_kind(type);
 	if (kind != GEONN_POINT_GEOGRAPHY && kind != GEONN_POINT_GEOMETRY)
 		return false;
 	geometry = cast_geometry(value, modifier);
@@ -202,8 +218,10 @@ geonn_average_bytes(const List *range_table, const Var *column)
 Node *
 geonn_value_of_point(Node *value)
 {
-	Node	   *geometry = cast_geometry(value, exprTypmod(value));
+	Node	   *geometry;
 
+	value = below_relabel(value);
+	geometry = cast_geometry(value, exprTypmod(value));
 	return geometry != NULL && geonn_typmod_is_any(exprTypmod(geometry)) ? geometry : value;
 }
 

@@ -62,7 +62,8 @@ extern const char *geonn_problem_of_points(const List *range_table, Node *value)
 
 /*
  * Return what the node reads in place of such a value.  PostGIS's cast to geography fails for some geometries, so the node
- * reads a geometry whose type leaves open what it is, and casts only where PostgreSQL does.
+ * reads a geometry whose type leaves open what it is, and casts only where PostgreSQL does.  Of a column of a domain, it reads
+ * the column.
  */
 extern Node *geonn_value_of_point(Node *value);
 

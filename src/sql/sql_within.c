@@ -210,18 +210,20 @@ evaluate_radius(const WithinJoin *join)
 }
 
 /*
- * May the function's rule for borders be another one than that of a distance?  ST_Covers is false at the vertices of a hole.
+ * May the function be false although the distance is 0?  ST_Covers is so at the vertices of a hole.  Where outer rows have shapes,
+ * references are what is to be covered: one may turn out to be a shape, too.
  */
 static bool
-is_on_border(WithinJoin *join, uint64 number, const Reference *reference)
+may_be_uncovered(WithinJoin *join, uint64 number, const Reference *reference)
 {
 	const Round *round = join->lateral.round;
 	const struct varlena *shape = round->rows[number].shape;
 
 	if (!join->asks_cover)
 		return false;
-	if (shape != NULL)
-		return geonn_is_on_border(PointerGetDatum(shape), reference->latitude, reference->longitude);
+	if (join->shapes_ask)
+		return shape == NULL || reference->shape.arcs > 0 ||
+			geonn_is_on_border(PointerGetDatum(shape), reference->latitude, reference->longitude);
 	return geonn_borders_have(&join->borders, reference, round->latitudes[number], round->longitudes[number]);
 }
 
@@ -238,7 +240,7 @@ verdict_of(WithinJoin *join, double searched, uint64 number, const Answer *answe
 	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - join->margin;
 
 	if (answer->distance == 0 && (!join->is_strict || radius > MARGIN) && (asks_shape || reference->shape.arcs > 0))
-		return is_on_border(join, number, reference) ? VERDICT_OPEN : VERDICT_WITHIN;
+		return may_be_uncovered(join, number, reference) ? VERDICT_OPEN : VERDICT_WITHIN;
 	if (!(searched > SAME_PLACE))
 		return VERDICT_OPEN;
 	return geonn_verdict(answer->distance, radius, join->margin, join->is_spheroid,

@@ -280,7 +280,7 @@ problem_on_sphere(const List *range_table, const WithinQuestion *question, Node 
 	if (of_reference != NULL && !may_be_shapes)
 		return of_reference;
 	if ((question->container == CONTAINER_FIRST || question->container == CONTAINER_SECOND) &&
-		(is_contained ? may_be_shapes : form->shapes_ask))
+		(form->shapes_ask ? !is_contained || of_reference != NULL : is_contained && may_be_shapes))
 		return "it asks for shapes that cover shapes";
 	if (may_be_shapes || form->shapes_ask)
 		form->search = WITHIN_SHAPES;
@@ -322,7 +322,7 @@ geonn_asks_for_zones(PlannerInfo *root, const RelOptInfo *rel, const Node *claus
 	if (!geonn_is_zone_call(clause) || !read_question(clause, &question))
 		return false;
 	is_reversed = bms_is_subset(rel->relids, pull_varnos(root, question.one));
-	*zone = is_reversed ? question.one : question.other;
+	*zone = geonn_value_of_point(is_reversed ? question.one : question.other);
 	*point = is_reversed ? question.other : question.one;
 	return bms_equal(pull_varnos(root, *zone), rel->relids) && bms_is_empty(pull_varnos(root, *point)) &&
 		problem_of_values(root, &question, *point, *zone, is_reversed, &form) == NULL;
@@ -381,11 +381,8 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	form->others_first = may_test_others_first(root, clauses, form->clause);
 	if (question->search == WITHIN_PLANE)
 		form->implied = implied_clauses(clauses, form, reference, type, joined);
-	else
-	{
-		form->observation = geonn_value_of_point(form->observation);
-		reference = geonn_value_of_point(reference);
-	}
+	form->observation = geonn_value_of_point(form->observation);
+	reference = geonn_value_of_point(reference);
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	if ((type == JOIN_LEFT || type == JOIN_ANTI) && contain_nonstrict_functions(reference))

@@ -260,6 +260,16 @@ has_index_path(const RelOptInfo *rel)
 	return false;
 }
 
+/* Does the type of a column say that its values are polygons? */
+static bool
+is_of_polygons(const Node *zone)
+{
+	int32		typmod = exprTypmod(zone);
+
+	(void) getBaseTypeAndTypmod(exprType(zone), &typmod);
+	return geonn_typmod_is_polygons(typmod);
+}
+
 /* May a subquery have the node in place of a scan of this relation? */
 static bool
 may_offer(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *entry)
@@ -285,7 +295,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry
 	if (!may_offer(root, rel, entry))
 		return;
 	path = palloc0(sizeof(ZonePath));
-	if (!find_question(root, rel, path, &zone) || (!geonn_typmod_is_polygons(exprTypmod(zone)) && has_index_path(rel)) ||
+	if (!find_question(root, rel, path, &zone) || (!is_of_polygons(zone) && has_index_path(rel)) ||
 		!divide_clauses(root, rel, path, &early) || !geonn_may_plan(root))
 		return;
 	references = path_of_references(root, rel, early, columns_of_references(root, rel, path, zone));

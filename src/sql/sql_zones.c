@@ -60,9 +60,11 @@ typedef enum ValueKind
 static ValueKind
 kind_of(const List *range_table, Node *value)
 {
-	int32		typmod = exprTypmod(value);
+	int32		typmod;
 	int32		bytes;
 
+	value = geonn_value_of_point(value);
+	typmod = exprTypmod(value);
 	if (geonn_point_kind(getBaseTypeAndTypmod(exprType(value), &typmod)) != GEONN_POINT_GEOMETRY)
 		return VALUE_OTHER;
 	if (geonn_point_typmod_is_point(typmod))

@@ -319,6 +319,15 @@ $node->safe_psql('postgres', q{
 	GRANT SELECT ON o, zones TO reader;
 	ALTER TABLE zones ENABLE ROW LEVEL SECURITY;
 	CREATE POLICY but_two ON zones TO reader USING (kind <> 2);
+	CREATE DOMAIN area AS geography(Polygon) CHECK (ST_NPoints(VALUE::geometry) > 3);
+	CREATE DOMAIN place AS geography(Point);
+	CREATE DOMAIN flat AS geometry(MultiPolygon, 4326);
+	CREATE TABLE domain_zones AS SELECT id, kind, g::area AS g FROM zones;
+	CREATE TABLE domain_several AS SELECT id, kind, g::flat AS g FROM several;
+	CREATE TABLE domain_o AS SELECT id, kind, g::place AS g FROM o;
+	CREATE TABLE plain_o (id integer, kind integer, g geography);
+	INSERT INTO plain_o SELECT id, kind, g FROM o;
+	ANALYZE domain_zones, domain_several, domain_o, plain_o;
 });
 is($node->safe_psql('postgres', q{
 	SET ROLE reader;
@@ -331,6 +340,12 @@ for my $case (
 	[ 1, 'o JOIN lines r ON ST_Distance(r.g, o.g) < 100' ],
 	[ 1, 'o JOIN mixed r ON ST_Intersects(r.g, o.g)' ],
 	[ 1, 'zones z LEFT JOIN o r ON ST_Covers(z.g, r.g)' ],
+	[ 1, 'zones z LEFT JOIN plain_o r ON ST_Covers(z.g, r.g)' ],
+	[ 1, 'zones z LEFT JOIN plain_o r ON ST_CoveredBy(r.g, z.g)' ],
+	[ 0, 'plain_o z LEFT JOIN plain_o r ON ST_Covers(z.g, r.g)', 'shapes that cover shapes' ],
+	[ 0, 'zones z LEFT JOIN mixed r ON ST_Covers(z.g, r.g)', 'shapes that cover shapes' ],
+	[ 1, 'domain_zones z LEFT JOIN domain_o r ON ST_Covers(z.g, r.g)' ],
+	[ 1, 'domain_o o LEFT JOIN domain_several r ON ST_CoveredBy(o.g, r.g::geography)' ],
 	[ 1, 'zones z JOIN zones r ON ST_Intersects(z.g, r.g)' ],
 	[ 0, 'o LEFT JOIN zones r ON ST_Covers(o.g, r.g)', 'shapes that cover shapes' ],
 	[ 0, 'zones z JOIN lines r ON ST_CoveredBy(r.g, z.g)', 'shapes that cover shapes' ],
@@ -342,6 +357,15 @@ for my $case (
 	$node->psql('postgres', "SET client_min_messages = debug1; SET enable_nestloop = off; SET geonn.enable_sql_joins = on; EXPLAIN SELECT r.id FROM $from", stdout => \$out, stderr => \$said);
 	is($out =~ /geonn within join/ ? 1 : 0, $is_taken, "$from: " . ($is_taken ? 'taken' : 'left to PostgreSQL'));
 	like($said, qr/leaves a join by st_cover\w+ to PostgreSQL: .*\Q$reason\E/, 'and DEBUG1 says why') if !$is_taken;
+}
+for my $query ('SELECT z.id, r.id FROM zones z LEFT JOIN o r ON ST_Covers(z.g, r.g)', 'SELECT o.id, r.id, r.g FROM o o LEFT JOIN several r ON ST_DWithin(o.g, r.g::geography, 1000)',
+	'SELECT o.id, n.* FROM o o, LATERAL (SELECT r.id, r.g FROM zones r ORDER BY o.g <-> r.g, r.id LIMIT 2) n', 'SELECT o.id FROM o o WHERE NOT EXISTS (SELECT FROM zones r WHERE ST_Intersects(r.g, o.g) AND r.kind <> o.kind)')
+{
+	my ($of_types, $of_domains) = map { $node->safe_psql('postgres', "SET enable_nestloop = off; SET geonn.enable_sql_joins = on; EXPLAIN $_; SELECT 'rows:'; SELECT * FROM ($_) s ORDER BY s") =~ s/.*(geonn \w+ join).*^rows:$/$1/msr }
+		$query, $query =~ s/\b(o|zones|several) ([orz])\b/domain_$1 $2/gr;
+
+	like($of_types, qr/^geonn \w+ join/, $query);
+	is($of_domains, $of_types, 'has the same plan and rows where columns are of domains');
 }
 $node->safe_psql('postgres', 'CREATE INDEX ON zones USING gist (g); CREATE UNIQUE INDEX ON o (id); ANALYZE zones, o');
 unlike($node->safe_psql('postgres', 'SET geonn.enable_sql_joins = on; EXPLAIN SELECT r.id FROM o JOIN zones r ON ST_Covers(r.g, o.g) WHERE o.id = 7'), qr/geonn/,
@@ -375,12 +399,21 @@ $node->safe_psql('postgres', q{
 	UPDATE half SET zone = ST_GeomFromText('SRID=4326;MULTIPOLYGON(EMPTY,' || substr(ST_AsText(zone), 14)) WHERE id % 2 = 0;
 	UPDATE half SET g = CASE id % 4 WHEN 0 THEN zone::geography ELSE format(CASE id % 4 WHEN 1 THEN 'GEOMETRYCOLLECTION(%1$s)'
 		ELSE 'GEOMETRYCOLLECTION(POINT EMPTY, GEOMETRYCOLLECTION(LINESTRING EMPTY, %1$s), POLYGON EMPTY)' END, ST_AsText(g))::geography END WHERE id % 4 < 3;
-	ANALYZE places, whole, half;
+	CREATE TABLE plain (id integer, kind integer, g geography);
+	INSERT INTO plain TABLE places;
+	INSERT INTO plain SELECT 1600 + i, i, v::geography FROM unnest('{"POLYGON((0.1 0.1, 0.3 0.1, 0.3 0.3, 0.1 0.1))", "POLYGON((0.1 0.1, 0.3 0.1, 1.3 0.3, 0.1 0.1))", "POLYGON((-1 -1, 5 -1, 5 5, -1 5, -1 -1))",
+		"LINESTRING(1.1 1.1, 1.2 1.3)", "LINESTRING(1.1 1.1, 1.9 1.3)", "MULTIPOINT(2.1 2.1, 2.2 2.3)", "MULTIPOINT(2.1 2.1, 2.9 2.3)", "POINT EMPTY", NULL, "GEOMETRYCOLLECTION(POINT(3.1 3.1))",
+		"POINT(4.1 3.1)", "MULTIPOLYGON(((3.1 3.1, 3.2 3.1, 3.2 3.2, 3.1 3.1)), ((4.1 3.1, 4.2 3.1, 4.2 3.2, 4.1 3.1)))"}'::text[]) WITH ORDINALITY u (v, i);
+	INSERT INTO whole VALUES (1000, 1, NULL, 'POINT(4.1 3.1)'), (1001, 2, NULL, 'LINESTRING(4 3, 5 4)');
+	INSERT INTO half SELECT * FROM whole WHERE id > 999;
+	ANALYZE places, whole, half, plain;
 });
 for my $query (
 	(map { "SELECT o.id, r.id FROM places o JOIN ZONES r ON $_" } 'ST_Covers(r.g, o.g)', 'ST_CoveredBy(o.g, r.g)', 'ST_Intersects(r.g, o.g)', 'ST_DWithin(r.g, o.g, 16600)', 'ST_DWithin(o.g, r.zone::geography, 16600)',
 		'ST_Distance(r.g, o.g) < 16600 AND r.kind <> o.kind', 'ST_DWithin(r.g, o.g, 16600, false)'),
 	(map { "SELECT o.id, r.id FROM ZONES o LEFT JOIN places r ON $_" } 'ST_Covers(o.g, r.g)', 'ST_DWithin(o.g, r.g, 16600)', 'ST_Distance(o.zone::geography, r.g) < 16600 AND r.kind <> o.kind'),
+	(map { "SELECT o.id, r.id FROM ZONES o LEFT JOIN plain r ON $_" } 'ST_Covers(o.g, r.g)', 'ST_CoveredBy(r.g, o.g) AND r.kind <> o.kind', 'ST_Covers(o.g, r.g) AND r.id > 1600'),
+	'SELECT o.id FROM ZONES o WHERE NOT EXISTS (SELECT FROM plain r WHERE ST_Covers(o.g, r.g))', 'SELECT o.id FROM ZONES o WHERE EXISTS (SELECT FROM (SELECT * FROM plain WHERE id > 1600) r WHERE ST_Covers(o.g, r.g))',
 	'SELECT o.id, r.id FROM ZONES o LEFT JOIN ZONES r ON ST_DWithin(o.g, r.g, 34000)', 'SELECT o.id FROM places o WHERE NOT EXISTS (SELECT FROM ZONES r WHERE ST_DWithin(r.g, o.g, 16600))',
 	'SELECT o.id FROM ZONES o WHERE EXISTS (SELECT FROM places r WHERE ST_DWithin(o.g, r.g, 16600) AND r.kind <> o.kind)')
 {

@@ -35,6 +35,10 @@ $node->safe_psql('postgres', $tables . q{
 	CREATE TABLE r_parts_1 PARTITION OF r_parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 	INSERT INTO r_parts TABLE r;
 	CREATE VIEW r_barrier WITH (security_barrier) AS SELECT * FROM r WHERE kind <> 1;
+	CREATE DOMAIN place AS geography(Point) CHECK (ST_SRID(VALUE) = 4326);
+	CREATE DOMAIN flat AS geometry;
+	ALTER TABLE o ADD named place, ADD flat flat;
+	UPDATE o SET named = g, flat = geom;
 	CREATE FUNCTION unsteady(float8) RETURNS float8 LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END';
 	ANALYZE;
 });
@@ -69,6 +73,9 @@ my @cases = (
 	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.g, r.g, 3e5, o.kind = 3)" ],
 	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.geom, r.geom, 3)" ],
 	[ 1, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.any_geog, r.g, 3e5)" ],
+	[ 1, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.named, r.g, 3e5)" ],
+	[ 1, "SELECT r.id, o.id, o.named FROM r LEFT JOIN o ON ST_DWithin(o.named, r.geom::geography, 3e5) AND r.kind <> o.kind" ],
+	[ 1, "SELECT o.id, r.id FROM o LEFT JOIN r ON ST_Distance(o.flat::geography, r.g) < 3e5" ],
 	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(ST_Reverse(o.geom)::geography, r.g, 3e5)" ],
 	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.g, r.g, unsteady(3e5)) WHERE o.id < 30" ],
 	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.g, r.g, (SELECT max(x.reach) / 3 FROM o x WHERE x.id = o.id)) WHERE o.id < 30" ],

@@ -51,6 +51,9 @@ $node->safe_psql('postgres', qq{
 	CREATE TABLE several AS SELECT a.id, a.kind, ST_Multi(ST_Collect(a.geom, b.geom))::geometry(MultiLineString, 4326) AS geom,
 		ST_Multi(ST_Collect(a.geom, b.geom))::geography(MultiLineString) AS g FROM lines a JOIN lines b ON b.id = a.id + 3 WHERE a.id < 200;
 	CREATE TABLE points AS SELECT id, kind, ST_Multi(ST_Points(geom))::geometry(MultiPoint, 4326) AS geom, ST_Multi(ST_Points(geom))::geography(MultiPoint) AS g FROM lines;
+	CREATE DOMAIN way AS geography(LineString);
+	CREATE DOMAIN flat_way AS geometry(LineString, 4326);
+	CREATE TABLE domains AS SELECT id, kind, geom::flat_way AS geom, g::way AS g FROM lines;
 	CREATE TABLE few AS SELECT * FROM lines WHERE geom IS NULL OR ST_IsEmpty(geom) OR id IN (1, 2, 3);
 	CREATE VIEW viewed AS SELECT * FROM lines WHERE kind <> 5;
 	CREATE TABLE far AS SELECT id, kind, ST_Translate(geom, 0, 0) AS geom, g FROM lines WHERE ST_Y(ST_StartPoint(geom)) > 0 AND abs(ST_X(ST_StartPoint(geom))) < 20;
@@ -69,7 +72,7 @@ sub query
 	my $distance = pick('o.g <-> r.g', 'r.g <-> o.g', 'o.geom::geography <-> r.g', 'r.geom::geography <-> o.g');
 	my $more = pick('', ', r.id', ', r.id', ', r.kind DESC, r.id', ', abs(r.id - o.id), r.id');
 	my $columns = $more eq '' ? 'r.geom IS NULL AS without' : pick('r.id', 'r.*', 'r.id, o.id + r.id AS sum');
-	my $from = pick('lines', 'lines', 'lines', 'several', 'points', 'few', 'viewed', 'far');
+	my $from = pick('lines', 'lines', 'lines', 'several', 'points', 'few', 'viewed', 'far', 'domains');
 	my $where = pick('', '', '', 'WHERE r.kind < 4', 'WHERE r.id <> o.id', 'WHERE r.kind = o.kind', 'WHERE r.g IS NOT NULL AND r.id <> o.id');
 	my $limit = 'LIMIT ' . pick(1, 1, 1, 2, 5, 20, 400) . pick('', '', '', ' OFFSET 1', ' OFFSET 3');
 	my $rest = "FROM $from r $where ORDER BY $distance$more $limit";
@@ -162,6 +165,8 @@ for my $from ('lines', 'spots')
 my @cases = (
 	[ 1, 'lines', 'o.g <-> r.g' ],
 	[ 1, 'points', 'r.g <-> o.g' ],
+	[ 1, 'domains', 'r.g <-> o.g' ],
+	[ 1, 'domains', 'o.g <-> r.geom::geography' ],
 	[ 1, 'several', 'o.geom::geography <-> r.geom::geography' ],
 	[ 0, 'lines', 'ST_Distance(o.g, r.g, false)', 'only <-> measures lines' ],
 	[ 0, 'lines', 'ST_Distance(o.g, r.g)', 'only <-> measures lines' ],

@@ -71,9 +71,16 @@ $node->safe_psql('postgres', q{
 		"POLYGON((0.1 0.1, 0.2 0.1, 0.2 0.2, 0.1 0.1))", "GEOMETRYCOLLECTION EMPTY"}'::text[]) v;
 	INSERT INTO any_z (kind, g) SELECT kind, g FROM z UNION ALL SELECT kind, many FROM z WHERE id % 3 = 0;
 	INSERT INTO any_z (g) SELECT 'SRID=25832;' || v FROM unnest('{"MULTIPOINT(0.1 0.1, 0.3 0.3)", POINT(0.2 0.2), "LINESTRING(0 0, 1 1)", POINT EMPTY, "TIN EMPTY"}'::text[]) v;
+	CREATE DOMAIN zone_of_city AS geometry(Polygon, 25832);
+	CREATE DOMAIN zone_of_district AS zone_of_city CHECK (ST_SRID(VALUE) = 25832);
+	CREATE DOMAIN place AS geometry(Point, 25832) CHECK (ST_SRID(VALUE) = 25832);
+	CREATE DOMAIN anything AS geometry;
+	CREATE TABLE domain_z AS SELECT id, kind, g::zone_of_city AS city, g::zone_of_district AS g, g::anything AS plain FROM z;
+	CREATE TABLE domain_p AS SELECT id, kind, g::place AS g, g::anything AS plain FROM p;
+	CREATE INDEX ON domain_z USING gist (g);
 	CREATE TABLE unknown_z AS TABLE any_z;
 	ALTER TABLE unknown_z SET (autovacuum_enabled = off);
-	ANALYZE p, z, any_p, any_z;
+	ANALYZE p, z, any_p, any_z, domain_p, domain_z;
 	CREATE VIEW z_barrier WITH (security_barrier) AS SELECT * FROM z WHERE kind <> 1;
 	CREATE VIEW z_view AS SELECT id, kind, g AS area FROM z WHERE kind > 0;
 	CREATE TABLE z_parts (LIKE z) PARTITION BY HASH (id);
@@ -96,6 +103,11 @@ my @cases = (
 	(map { [ 1, "SELECT p.id, z.id FROM p JOIN z ON $_ WHERE p.id < 50" ] } 'ST_Contains(z.degrees, p.g)', 'ST_Contains(z.zero, p.g)', 'ST_Contains(z.plain, p.g)'),
 	(map { [ 1, "SELECT p.id, z.id FROM any_p p JOIN any_z z ON $_" ] } $on, 'ST_Covers(z.g, p.g)', 'ST_Within(p.g, z.g) AND p.g && z.g', 'ST_CoveredBy(p.g, z.g)', 'ST_Intersects(z.g, p.g)',
 		'ST_Intersects(p.g, z.g) AND z.kind <> p.kind'),
+	(map { [ 1, "SELECT p.id, z.id FROM domain_p p JOIN domain_z z ON $_" ] } $on, 'ST_Within(p.g, z.city) AND z.city && p.g', 'ST_Covers(z.plain, p.plain)', 'ST_Intersects(p.plain, z.g::geometry) AND z.kind <> p.kind'),
+	[ 1, "SELECT p.id, z.id, z.g FROM p LEFT JOIN domain_z z ON $on" ],
+	[ 1, "SELECT z.id, count(p.id) FROM domain_z z LEFT JOIN domain_p p ON $on GROUP BY z.id" ],
+	[ 1, "SELECT p.id FROM domain_p p WHERE NOT EXISTS (SELECT FROM domain_z z WHERE ST_CoveredBy(p.g, z.city) AND z.kind > p.kind)" ],
+	[ 1, "SELECT p.id, z.id FROM p JOIN (SELECT id, ST_GeometryN(many, 1)::anything::zone_of_city AS g FROM z) z ON $on" ],
 	[ 1, "SELECT p.id, z.id FROM any_p p LEFT JOIN unknown_z z ON ST_Intersects(p.g, z.g)" ],
 	[ 1, "SELECT p.id FROM any_p p WHERE NOT EXISTS (SELECT FROM any_z z WHERE ST_Intersects(p.g, z.g) AND z.kind = p.kind)" ],
 	# of a polygon and an invalid one PostGIS's function fails or not by the order of its calls
@@ -302,6 +314,8 @@ for my $case (
 	[ 1, "SELECT p.id, (SELECT count(*) FROM mixed z WHERE ST_Contains(z.zero, p.zero) AND ST_SRID(z.zero) = 0 * p.kind) FROM p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM open_rings z WHERE ST_Intersects(z.g, p.g)) FROM p" ],
 	[ 0, "SELECT p.id, (SELECT count(*) FROM z_parts z WHERE $on) FROM p" ],
+	[ 1, "SELECT p.id, (SELECT count(*) FROM domain_z z WHERE $on AND z.g && p.g) FROM domain_p p" ],
+	[ 1, "SELECT p.id, (SELECT min(z.id) FROM domain_z z WHERE ST_Within(p.g, z.city) AND z.kind <> p.kind) FROM domain_p p" ],
 	[ 1, "SELECT p.id, (SELECT count(*) FROM z WHERE ST_Contains(z.plain, p.g)) FROM p" ],
 	[ 0, "SELECT p.id, (SELECT count(*) FROM z WHERE $on AND unsteady(z.g) IS NOT NULL) FROM p WHERE p.id < 40" ],
 	[ 0, "SELECT z.id, (SELECT count(*) FROM p WHERE $on) FROM z" ],
