@@ -33,7 +33,8 @@ struct slot
 	bool		busy;			/* the slot's search waits, or a device works on it */
 	struct search search;
 	struct cutoff cutoff;		/* the cutoff with which the slot's search began (device.h) */
-	struct dataset *shapes;		/* the arcs of the last search's observations, if these are shapes */
+	struct dataset *shapes;		/* the arcs of the last search's observations, if these are shapes; or what holds the
+								 * clusters that it is for */
 };
 
 /*
@@ -102,10 +103,12 @@ extern void session_search(struct session *session, const union geonn_message *m
 
 /*
  * slot_copy_shapes() copies the arcs of observations, the first rows of a slot's batch, and checks them; it returns false with
- * the failure if memory is short, or if they break the protocol's rules.  slot_forget_shapes() frees the copy, if the slot has
- * one, with what devices have built of it.
+ * the failure if memory is short, or if they break the protocol's rules.  slot_begin_clusters() has an empty dataset in their
+ * place, for what devices build for a search for clusters.  slot_forget_shapes() frees either, if the slot has one, with what
+ * devices have built.
  */
 extern bool slot_copy_shapes(struct slot *slot, uint32_t rows, struct failure *failure);
+extern bool slot_begin_clusters(struct slot *slot, struct failure *failure);
 extern void slot_forget_shapes(struct slot *slot);
 
 /* Send the client the results of a search that the scheduler finished. */
