@@ -94,6 +94,9 @@ enum geonn_algorithm
 #define GEONN_OBSERVED_ARC_BYTES	156
 #define GEONN_OBSERVED_PIECE_BYTES	56
 
+/* While the engine finds clusters, each reference takes at most so many bytes. */
+#define GEONN_CLUSTER_BYTES			13
+
 /* on which side of a line or ring an observation lies, seen along it */
 enum geonn_line_side
 {

@@ -265,7 +265,11 @@ begin_taking(GeonnSearch *search)
 		/* the references ask, so no observations are read */
 		search->all_read = true;
 		if (prepare(search))
+		{
+			(void) geonn_cluster_memory_create(search->join->references->title,
+											   geonn_client_references(search->prepared.client));
 			geonn_client_ask_for_clusters(search->prepared.client);
+		}
 		return;
 	}
 	begin_reading(search, GEONN_READ_IN_PARTS);
