@@ -148,8 +148,8 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 static bool
 may_look_ahead(const GeonnSearch *search)
 {
-	return search->join->given == NULL && search->store != NULL && search->shared == NULL && search->watch == NULL &&
-		!geonn_has_shapes(search->join->observations);
+	return search->join->given == NULL && search->reading != NULL && search->store != NULL && search->shared == NULL &&
+		search->watch == NULL && !geonn_has_shapes(search->join->observations);
 }
 
 /*
@@ -260,6 +260,18 @@ begin_taking(GeonnSearch *search)
 		return;
 	if (search->shared != NULL)
 		geonn_shared_search_begin(search->shared);
+	if (search->join->question.min_points > 0)
+	{
+		/* the references ask, so no observations are read */
+		search->all_read = true;
+		if (prepare(search))
+		{
+			(void) geonn_cluster_memory_create(search->join->references->title,
+											   geonn_client_references(search->prepared.client));
+			geonn_client_ask_for_clusters(search->prepared.client);
+		}
+		return;
+	}
 	begin_reading(search, GEONN_READ_IN_PARTS);
 	search->all_read = !prepare(search);
 	if (!search->all_read && search->prepared.own == NULL)

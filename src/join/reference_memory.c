@@ -128,6 +128,15 @@ geonn_observed_memory_create(const char *title)
 }
 
 ReferenceMemory *
+geonn_cluster_memory_create(const char *title, uint64 references)
+{
+	ReferenceMemory *memory = create_memory(psprintf("the clusters of %s", title));
+
+	geonn_reference_memory_add_bytes(memory, references * GEONN_CLUSTER_BYTES, "points");
+	return memory;
+}
+
+ReferenceMemory *
 geonn_reference_memory_create(const char *title, uint32 columns, bool places)
 {
 	ReferenceMemory *memory = create_memory(pstrdup(title));

@@ -357,6 +357,12 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 
 /* ---- joins ---- */
 
+static bool
+is_cluster(const FuncExpr *expression)
+{
+	return geonn_expression_argument(expression, "min_points") != NULL;
+}
+
 /*
  * Return the call's KnownJoin, from this plan's notes or made now.
  */
@@ -379,8 +385,16 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join->source = geonn_known_source(root, expression, "obs");
 	join->reference_source = geonn_known_source(root, expression, "ref");
 	join->observations = estimate_observations(root, expression, join->source);
-	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
+	join->references = estimate_side(root, geonn_expression_references(expression),
+									 is_cluster(expression) ? "query points_sql" : "query ref_sql",
 									 join->reference_source, false);
+	if (is_cluster(expression))
+	{
+		/* the references ask, and each has a row */
+		join->observations = (SideEstimate) {join->references.rows, 0};
+		join->expected = (NeighboursExpected) {1, 0};
+		join->asked = true;
+	}
 	geonn_add_plan_note(&known_joins, root, join);
 	MemoryContextSwitchTo(former);
 	return join;

@@ -519,7 +519,7 @@ geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets, List *
 		const FuncExpr *call = castNode(FuncExpr, linitial_node(RangeTblFunction, expressions)->funcexpr);
 
 		depend_on(root, geonn_expression_argument(call, "obs"));
-		depend_on(root, geonn_expression_argument(call, "ref"));
+		depend_on(root, geonn_expression_references(call));
 	}
 
 	/* other roles may lack the privilege, or have other row-level policies on tables that workers scan */

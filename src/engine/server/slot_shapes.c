@@ -28,6 +28,13 @@ slot_forget_shapes(struct slot *slot)
 }
 
 bool
+slot_begin_clusters(struct slot *slot, struct failure *failure)
+{
+	slot->shapes = dataset_create(NO_ID, GEONN_METRIC_SPHERE, 0);
+	return slot->shapes != NULL || fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+}
+
+bool
 slot_begin_shapes(struct slot *slot, uint32_t rows, struct failure *failure)
 {
 	uint64_t	bytes = (uint64_t) rows * GEONN_OBSERVED_ARC_BYTES;
