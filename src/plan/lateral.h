@@ -249,8 +249,8 @@ extern PlanState *geonn_lateral_begin_child(LateralNode *state, LateralChild chi
 extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
 
 /*
- * Count the leading ones of `count` columns of the scan, from `first` on (0: the first of all), up to the last that anything but
- * the question uses: the plan's rows and conditions, and the node's filter.
+ * Of `count` columns of the scan, from `first` on (0: the first of all): how many of the leading ones have all that the plan's
+ * rows and conditions, and the node's filter, use.
  */
 extern int	geonn_lateral_count_shown(const LateralNode *state, int first, int count);
 

@@ -59,8 +59,9 @@ find_column(const List *expressions, const Var *column)
 }
 
 /*
- * From PostgreSQL 16 on, a column says which outer joins may have made it NULL: above the join more of them than in its clauses.
- * A row of the node has one value for both.  Returns the expression with each column as LateralPath.columns has it.
+ * From PostgreSQL 16 on, a column says which outer joins may have made it NULL: above the join these may be more than in the
+ * join's clauses, but a row of the node has one value for both.  Returns the expression with each column as the first of this
+ * relation and number among LateralPath.columns.
  */
 static Node *
 name_as_above(Node *node, void *columns)

@@ -15,8 +15,8 @@
  *
  * An engine that has no session free within geonn.admission_timeout is not gone.  Its queue says that the host
  * is busy, and statements that go on without it would make it busier: this stays an error, as for calls.  A shape that
- * asks and does not fit in geonn.session_memory_limit is an error of calls, too: the engine can be had, and asking again
- * would not make room.
+ * asks and does not fit in geonn.session_memory_limit is an error, too, where no index has the references of a row: the
+ * engine can be had, and comparing it with all references would take long.
  *
  * No subtransaction is needed: a search of rows and points that this process
  * has, holds nothing of PostgreSQL's but memory and files, which go when the search is ended.  Plans that have to be
@@ -38,12 +38,13 @@
 /*
  * Does this error say that the engine cannot be had, or cannot do what it is asked to?  An internal error, too: an
  * engine that was started anew does not know the references.  Others, as a cancellation, end the statement.
+ * has_own: PostgreSQL's own plan can answer in its place.
  */
 static bool
-is_of_engine(const ErrorData *error)
+is_of_engine(const ErrorData *error, bool has_own)
 {
 	if (error->message_id != NULL && (strcmp(error->message_id, GEONN_ADMISSION_TIMED_OUT) == 0 ||
-									  strcmp(error->message_id, GEONN_SHAPES_NEED_MEMORY) == 0))
+									  (strcmp(error->message_id, GEONN_SHAPES_NEED_MEMORY) == 0 && !has_own)))
 		return false;
 	switch (ERRCODE_TO_CATEGORY(error->sqlerrcode))
 	{
@@ -88,7 +89,7 @@ geonn_beside_search(void (*execute) (void *state), void *state)
  * Begin a search.  Returns the engine's error, after all searches were abandoned; NULL: the search has begun.
  */
 static ErrorData *
-begin_search(LateralNode *lateral, void (*begin) (LateralNode *lateral))
+begin_search(const Fallback *fallback, LateralNode *lateral, void (*begin) (LateralNode *lateral))
 {
 	MemoryContext former = CurrentMemoryContext;
 	ErrorData  *volatile error = NULL;
@@ -109,7 +110,7 @@ begin_search(LateralNode *lateral, void (*begin) (LateralNode *lateral))
 	{
 		MemoryContextSwitchTo(former);
 		error = CopyErrorData();
-		if (error->sqlerrcode != own_code || !is_of_engine(error))
+		if (error->sqlerrcode != own_code || !is_of_engine(error, fallback->own != NULL))
 			PG_RE_THROW();
 		FlushErrorState();
 	}
@@ -148,13 +149,13 @@ geonn_try_search(Fallback *fallback, LateralNode *lateral, void (*begin) (Latera
 {
 	TimestampTz begun = GetCurrentTimestamp();
 	bool		had_references = lateral->searches.has_references;
-	ErrorData  *error = begin_search(lateral, begin);
+	ErrorData  *error = begin_search(fallback, lateral, begin);
 	TimestampTz now;
 
 	if (error != NULL && had_references)
 	{
 		FreeErrorData(error);
-		error = begin_search(lateral, begin);
+		error = begin_search(fallback, lateral, begin);
 	}
 	fallback->is_lost = error != NULL;
 	if (error == NULL)

@@ -188,7 +188,7 @@ plan_as_it_is(Query *query, const char *text, int options, ParamListInfo paramet
 typedef struct StatementCost
 {
 	Cost		total;
-	double		rows;			/* for each of them, its expressions are evaluated once */
+	double		rows;			/* for how many rows the subqueries are executed */
 } StatementCost;
 
 static bool
@@ -205,17 +205,25 @@ add_subqueries(Node *node, void *context)
 }
 
 /*
- * What a plan costs.  PostgreSQL does not count the actions of MERGE: their subqueries are added, as if each row had all of them.
+ * What a plan costs.  PostgreSQL does not count what a changed row is for: RETURNING, ON CONFLICT and the actions of MERGE.  Their
+ * subqueries are added, as if each row had all of them.
  */
 static Cost
 cost_of(const PlannedStmt *planned)
 {
 	StatementCost cost = {.total = planned->planTree->total_cost};
 
-	if (planned->commandType == CMD_MERGE && IsA(planned->planTree, ModifyTable))
+	if (IsA(planned->planTree, ModifyTable))
 	{
-		cost.rows = outerPlan(planned->planTree)->plan_rows;
-		(void) add_subqueries((Node *) ((const ModifyTable *) planned->planTree)->mergeActionLists, &cost);
+		const ModifyTable *change = (const ModifyTable *) planned->planTree;
+
+		cost.rows = outerPlan(change)->plan_rows;
+		(void) add_subqueries((Node *) change->onConflictSet, &cost);
+		/* each partition has the same subqueries, and a row is of one partition */
+		if (change->mergeActionLists != NIL)
+			(void) add_subqueries(linitial(change->mergeActionLists), &cost);
+		if (change->returningLists != NIL)
+			(void) add_subqueries(linitial(change->returningLists), &cost);
 	}
 	return cost.total;
 }
@@ -239,7 +247,7 @@ plan_both_ways(Query *query, const char *text, int options, ParamListInfo parame
 		return geonn_without_nodes(plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT));
 	copy = copyObject(query);
 	plain = plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
-	if (plain->planTree->total_cost < COST_OF_FEW_ROWS)
+	if (cost_of(plain) < COST_OF_FEW_ROWS)
 		return plain;
 	(void) rewrite(copy, false);
 	nodes = geonn_subquery_nodes();

@@ -95,7 +95,7 @@ typedef struct WithinJoin
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
-	int			shown_columns;	/* how many leading columns of references rows have; others are for the question alone */
+	int			shown_columns;	/* how many leading columns of references rows have; the others stay NULL there */
 	bool		rechecks_row;	/* the plan is executed again for a row that another transaction has updated (EvalPlanQual) */
 	ExprState  *implied;		/* is tested before the function is called */
 	ExprState  *others;			/* the other clauses, where they may be tested before the clause, too */
@@ -537,7 +537,8 @@ is_rechecked(WithinJoin *join, uint64 number, uint64 reference)
 }
 
 /*
- * Set the values of such a pair.  A reference lies anywhere in memory: it is not looked at where rows have none of its columns.
+ * Set the values of a pair that the search found.  A reference lies anywhere in memory: it is not looked at for columns that rows
+ * do not have.
  */
 static void
 set_found_pair(WithinJoin *join, uint64 number, uint64 reference, Datum *values, bool *nulls)
@@ -577,7 +578,7 @@ next_answer(WithinJoin *join, Datum *values, bool *nulls)
 	bool		is_second = join->lateral.searches.second != NULL;
 	Answer		answer;
 
-	while (geonn_next_answer(&join->answers, &join->references, !join->asks_nearest && join->shown_columns > 0, &answer))
+	while (geonn_next_answer(&join->answers, &join->references, !join->asks_nearest && (join->shown_columns > 0 || join->references.has_shapes), &answer))
 	{
 		uint64		number = is_second ? join->undecided.numbers[answer.number] : answer.number;
 

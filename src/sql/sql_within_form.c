@@ -222,12 +222,13 @@ has_index_path(const RelOptInfo *inner)
 }
 
 /*
- * How many rows the relation can have, of a table and of subqueries; infinity: it is a join.
+ * How many rows the relation can have, of a table and of subqueries; infinity: it is a join, or what PostgreSQL guesses about,
+ * as a function.
  */
 static double
 most_rows(const RelOptInfo *inner)
 {
-	if (inner->reloptkind == RELOPT_JOINREL)
+	if (inner->reloptkind == RELOPT_JOINREL || (inner->rtekind != RTE_RELATION && inner->subroot == NULL))
 		return INFINITY;
 	return inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples;
 }
@@ -387,6 +388,8 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	}
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
+	if ((type == JOIN_LEFT || type == JOIN_ANTI) && contain_nonstrict_functions(reference))
+		return "its value on the side that is searched may not be NULL where no row matches";
 	foreach(cell, clauses)
 	{
 		if (lfirst_node(RestrictInfo, cell)->security_level < form->clause->security_level)

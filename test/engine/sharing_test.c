@@ -39,7 +39,7 @@ static int	patience = 1;
 /* of the CPU */
 #define THREADS 3
 
-/* small searches beside a polygon that is copied in some 100 pieces, however late the host lets their client ask */
+/* small searches beside a polygon that is copied in dozens of pieces, however late the host lets their client ask */
 #define ANSWERED_LEAST 10
 
 static const char *engine_program;

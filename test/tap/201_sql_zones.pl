@@ -85,6 +85,7 @@ $node->safe_psql('postgres', q{
 });
 
 my $on = 'ST_Contains(z.g, p.g)';
+my $corner = q{'SRID=25832;POLYGON((0 0, 1 0, 1 1, 0 0))'::geometry(Polygon, 25832)};
 
 my @cases = (
 	# [ is taken, the statement ]
@@ -109,6 +110,9 @@ my @cases = (
 	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on AND p.kind > 3" ],
 	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on WHERE z.id IS NULL" ],
 	[ 1, "SELECT p.id, z.id FROM p LEFT JOIN z ON $on WHERE z.kind IS DISTINCT FROM 2" ],
+	# where no row matches, this is not NULL
+	[ 0, "SELECT p.id, ST_AsText(COALESCE(z.g, $corner)) FROM p LEFT JOIN z ON ST_Contains(COALESCE(z.g, $corner), p.g)" ],
+	[ 1, "SELECT p.id, ST_AsText(COALESCE(z.g, $corner)) FROM p JOIN z ON ST_Contains(COALESCE(z.g, $corner), p.g)" ],
 	[ 1, "SELECT p.id, z.id FROM z LEFT JOIN p ON $on" ],
 	[ 1, "SELECT z.id, count(p.id) FROM z LEFT JOIN p ON ST_Covers(z.g, p.g) GROUP BY z.id" ],
 	[ 1, "SELECT p, z FROM z LEFT JOIN p ON ST_Intersects(z.many, p.g) AND z.kind <> p.kind AND p.id > 20" ],

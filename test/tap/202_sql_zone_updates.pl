@@ -106,6 +106,8 @@ for my $case (
 	[ 'zones of a point', "UPDATE p SET zone = (SELECT z.id FROM z WHERE $on)" ],
 	[ 'zones of a point', "UPDATE p SET zone = (SELECT count(*) FROM z WHERE $on AND z.kind < p.kind) WHERE EXISTS (SELECT FROM z WHERE $on) OR p.kind = 2" ],
 	[ 'zones of a point', "MERGE INTO p USING p q ON q.id = p.id WHEN MATCHED AND p.kind > 0 THEN UPDATE SET zone = (SELECT z.id FROM z WHERE $on)" ],
+	[ 'zones of a point', "UPDATE p SET kind = kind + 1 RETURNING id, (SELECT z.id FROM z WHERE $on)" ],
+	[ 'within join', "MERGE INTO p USING z ON $on WHEN MATCHED THEN UPDATE SET zone = z.id WHEN NOT MATCHED THEN INSERT (id, kind) VALUES (-z.id, z.kind)" ],
 	[ '', "UPDATE p_parts p SET zone = z.id FROM z WHERE $on" ],
 	[ '', "DELETE FROM p_parts p USING z WHERE $on" ])
 {

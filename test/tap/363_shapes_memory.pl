@@ -54,13 +54,18 @@ is($out, '180|180', 'and leaves room for those that fit');
 (undef, $error) = session("SET geonn.session_memory_limit = '2MB'", sprintf($count, 'long'));
 like($error, qr/not enough memory for the shapes of relation "long": \d+ kB needed so far/, 'the pieces of long arcs count');
 
-# nothing that PostgreSQL answers in place of the engine: it can be had
+# an error: PostgreSQL does not answer in the place of the engine, which is there
 $node->safe_psql('postgres', 'ANALYZE large, ref');
 ($out, $error) = session("SET geonn.session_memory_limit = '3MB'; SET geonn.enable_sql_joins = on; SET enable_nestloop = off",
 	'EXPLAIN SELECT FROM large l JOIN ref r ON ST_Intersects(l.g, r.g)', 'SELECT count(*) FROM large l JOIN ref r ON ST_Intersects(l.g, r.g)');
 like($out, qr/geonn within join/, 'a join in PostGIS\'s words has the node');
 like($error, qr/^\S*\s*ERROR:  not enough memory for the given shapes: \d+ kB needed so far, and geonn\.session_memory_limit is 3072 kB\nDETAIL:  Searching for shapes, this join has \d+ kB/,
 	'and the same error');
+$node->safe_psql('postgres', 'CREATE INDEX ON ref USING gist (g)');
+($out, $error) = session("SET geonn.session_memory_limit = '3MB'; SET geonn.enable_sql_joins = on; SET enable_nestloop = off",
+	'EXPLAIN SELECT FROM large l JOIN ref r ON ST_Intersects(l.g, r.g)', 'SELECT count(*) FROM large l JOIN ref r ON ST_Intersects(l.g, r.g)', 'SET geonn.enable_sql_joins = off', 'SELECT count(*) FROM large l JOIN ref r ON ST_Intersects(l.g, r.g)');
+like($out, qr/geonn within join.*\n(\d+)\n\1$/s, 'where an index has the references of a row, PostgreSQL answers');
+like($error, qr/^\S*\s*WARNING:  PostgreSQL's own plan answers rows of a join, one after the other, as geonn's engine cannot search: not enough memory for the given shapes/, 'and a warning says so');
 
 # ---- those that fit ----
 

@@ -14,9 +14,10 @@
  *
  * A job is a function and a number of pieces.  Its caller takes the next piece
  * until none is left, and so does every worker that helps, so a thread that
- * the system slows down takes fewer.  A caller that took its seat for the job
- * alone goes to the end of the line after each piece, if a thread waits.  Jobs
- * of several callers run side by side.  A caller invites workers into the seats
+ * the system slows down takes fewer.  If threads wait, a caller that took its
+ * seat for the job alone goes to the end of the line after SEAT_US, between two
+ * pieces: it works for as long as each of the others, or half of that.  Jobs of
+ * several callers run side by side.  A caller invites workers into the seats
  * that are free as its job begins; a seat that becomes free later goes to a
  * worker, too, while some job has pieces left.  So with as many callers as
  * seats, each caller does its jobs alone, and no thread is woken; a single
@@ -43,9 +44,13 @@
 
 #include "common/assertion.h"
 #include "common/protocol.h"
+#include "engine/base/clock.h"
 #include "engine/base/host.h"
 
 #define NICE_LEVEL 10
+
+/* half of a turn (cpu/turn.c) */
+#define SEAT_US 25000
 
 static atomic_uint wanted_threads;	/* how many threads may work at a time; 0: one for each core */
 
@@ -323,16 +328,17 @@ end_job(struct job *job, size_t pieces)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-/* Between two pieces of a job, let the threads in line have the seat that was taken for the job. */
+/* Between two pieces of a job, let the threads in line have the seat that was taken for the job at *since_us. */
 static void
-let_pass(void)
+let_pass(int64_t *since_us)
 {
-	if (atomic_load(&pool.waiting) == 0)
+	if (atomic_load(&pool.waiting) == 0 || now_us() - *since_us < SEAT_US)
 		return;
 	pthread_mutex_lock(&pool.lock);
 	give_seat();
 	take_seat();
 	pthread_mutex_unlock(&pool.lock);
+	*since_us = now_us();
 }
 
 static void
@@ -348,16 +354,18 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
 		.left = PTHREAD_COND_INITIALIZER
 	};
 	size_t		number;
+	int64_t		since_us;
 
 	geonn_assert(!is_in_piece);
 	/* a job of one piece needs no help */
 	if (!has_seat || end - first > 1)
 		begin_job(&job, end - first);
+	since_us = now_us();
 	while (take_piece(&job, &number))
 	{
 		run_piece(piece, context, number);
-		if (!has_seat)
-			let_pass();
+		if (!has_seat && atomic_load(&job.next) < end)
+			let_pass(&since_us);
 	}
 	if (!has_seat || end - first > 1)
 		end_job(&job, end - first);

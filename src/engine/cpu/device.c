@@ -408,6 +408,9 @@ cpu_device_turn(struct device *device, struct search *search)
 	/* The scheduler has the shapes built after the dataset, and after them what the dataset lacks for such shapes. */
 	if (search->arcs > 0 && (search->shapes->built[CPU_NUMBER] == NULL || !suffices(first, search, search->algorithm)))
 		return DEVICE_YIELDED;
+	/* no way has been gone yet: the search begins, or begins again */
+	if (search->arcs > 0 && search->ways[GEONN_KIND_CPU] == 0)
+		cpu_probes_forget_left(cpu_turn_probes(search));
 	built = cpu_built_for(first, search, &fits);
 	thread_pool_enter();
 	began_us = now_us();

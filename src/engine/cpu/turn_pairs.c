@@ -391,8 +391,9 @@ move_pairs(const struct turn *turn, uint32_t pairs)
 }
 
 /*
- * Write the pairs of a shape that has had its turns for itself, or go on with that: it may have millions, and their places take
- * long.  If they are more than the room, fill an empty batch with the first ones.  Returns whether another turn may follow.
+ * Write the pairs of a shape that is the only row of its turn, or go on with that: it may have millions, and their places take
+ * long.  If they are more than the room, which is then all of an empty batch, write the first ones.  Returns whether another
+ * turn may follow.
  */
 static bool
 write_alone(struct turn *turn)
@@ -401,6 +402,7 @@ write_alone(struct turn *turn)
 	struct cpu_probes_left *left = &cpu_turn_probes(search)->left;
 	uint32_t	count = left->pairs < turn->room ? left->pairs : turn->room;
 
+	geonn_assert(left->shape == turn->first);
 	while (left->written < count)
 	{
 		write_pair(turn, 0, &left->pair[left->written], search->pairs + left->written);
@@ -440,6 +442,7 @@ pack(struct turn *turn, size_t pieces)
 				left->pair = turn->pieces[i].pair;
 				turn->pieces[i].pair = NULL;
 			}
+		left->shape = turn->first;
 		left->pairs = turn->counts[0];
 		left->written = 0;
 		return write_alone(turn);

@@ -3,8 +3,9 @@
  *		Turns the candidates of one observation into its pairs.
  *
  * Most observations have a handful of candidates, which insertion sort puts in
- * order; the C library sorts more.  Merges of rising length sort millions, which
- * takes longer than a turn: they can end after any candidate, and go on.
+ * order; the C library sorts more.  Where they may be millions, whose order
+ * takes longer than a turn, merges of rising length sort them: these can end
+ * after some thousand candidates, and go on.
  */
 #include "engine/search/candidates.h"
 

@@ -34,7 +34,7 @@ extern void candidates_sort(struct candidate *candidates, size_t count);
 struct candidates_merging
 {
 	size_t		run;			/* so many candidates that follow each other are in order */
-	bool		in_room;		/* the runs are in the room */
+	bool		in_room;		/* the runs are in the second half of the room for candidates */
 	size_t		at;				/* how many candidates have gone to runs twice as long */
 	size_t		left;			/* the next candidate of each of the two runs that are being merged */
 	size_t		right;

@@ -22,9 +22,8 @@
  * are behind it, and that takes no longer than if each of the others had two
  * turns as long as its own.  A long turn counts as TURN_MOST_US at most, so a
  * session never waits for more than two turns of each other session, or twice
- * that time.  While it lasts, as a build does, others may have had many turns;
- * its session has not saved that time up, and is charged at least as much as
- * the clock shows in the end.
+ * that time.  Others may have had many turns meanwhile, as beside a build, but
+ * its session has saved no time up: the charge is raised to the clock.
  */
 #include "engine/search/line.h"
 

@@ -513,7 +513,7 @@ begin_search(struct device_thread *thread, struct search *search)
 	{
 		int64_t		begun = now_us();
 
-		operation_begin(&thread->operation, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
+		operation_begin(&thread->operation, OPERATION_PATIENCE_MS + (int64_t) ((search->dataset->count + search->arcs) / 1000));
 		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
 		search->failed = !operations->build(device, search, &search->failure);
 		operation_end(&thread->operation);

@@ -102,13 +102,11 @@ extern void session_measured(struct session *session);
 extern void session_search(struct session *session, const union geonn_message *message);
 
 /*
- * slot_begin_shapes() gives a slot a dataset for the arcs of observations, the first rows of the slot's batch, which a device
- * is to copy; it returns false with the failure if memory is short.  slot_begin_clusters() has an empty dataset in their
- * place, for what devices build for a search for clusters.  slot_forget_shapes() frees either, if the slot has one, with what
- * devices have built.
+ * slot_begin_shapes() gives a slot a dataset of these columns: GEONN_COLUMN_ARC for the arcs of observations, which a device is to
+ * copy from the slot's batch; 0 for what devices build for a search for clusters.  It returns false with the failure if memory is
+ * short.  slot_forget_shapes() frees the dataset, if the slot has one, with what devices have built of it.
  */
-extern bool slot_begin_shapes(struct slot *slot, uint32_t rows, struct failure *failure);
-extern bool slot_begin_clusters(struct slot *slot, struct failure *failure);
+extern bool slot_begin_shapes(struct slot *slot, uint32_t columns, struct failure *failure);
 extern void slot_forget_shapes(struct slot *slot);
 
 /* Send the client the results of a search that the scheduler finished. */

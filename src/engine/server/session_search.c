@@ -123,12 +123,11 @@ has_shapes(struct session *session, struct slot *slot, const struct geonn_search
 		slot_forget_shapes(slot);
 	if (!(request->flags & GEONN_SEARCH_SHAPES))
 		return true;
-	while (!goes_on && !slot_begin_shapes(slot, request->rows, &failure))
-		if (failure.code != GEONN_ERROR_MEMORY || !datasets_make_room(&failure))
-		{
-			session_fail(session, &failure);
-			return false;
-		}
+	if (!goes_on && !slot_begin_shapes(slot, GEONN_COLUMN_ARC, &failure))
+	{
+		session_fail(session, &failure);
+		return false;
+	}
 	if (goes_on && (slot->shapes == NULL || slot->shapes->count != request->rows))
 	{
 		session_fail_protocol(session, "a search that goes on with other shapes");
@@ -154,7 +153,7 @@ has_clusters(struct session *session, struct slot *slot, const struct geonn_sear
 	if (request->first > 0 && slot->shapes != NULL && is_same_question(question, &slot->search.question))
 		return true;
 	slot_forget_shapes(slot);
-	if (slot_begin_clusters(slot, &failure))
+	if (slot_begin_shapes(slot, 0, &failure))
 		return true;
 	session_fail(session, &failure);
 	return false;

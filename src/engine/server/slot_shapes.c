@@ -7,7 +7,6 @@
  */
 #include "engine/server/session.h"
 
-#include "engine/base/host.h"
 #include "engine/search/backends.h"
 
 /* shapes of observations have no number among datasets */
@@ -28,22 +27,8 @@ slot_forget_shapes(struct slot *slot)
 }
 
 bool
-slot_begin_clusters(struct slot *slot, struct failure *failure)
+slot_begin_shapes(struct slot *slot, uint32_t columns, struct failure *failure)
 {
-	slot->shapes = dataset_create(NO_ID, GEONN_METRIC_SPHERE, 0);
+	slot->shapes = dataset_create(NO_ID, GEONN_METRIC_SPHERE, columns);
 	return slot->shapes != NULL || fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-}
-
-bool
-slot_begin_shapes(struct slot *slot, uint32_t rows, struct failure *failure)
-{
-	uint64_t	bytes = (uint64_t) rows * GEONN_OBSERVED_ARC_BYTES;
-	uint64_t	available = host_memory_free();
-
-	if (bytes > available)
-		return fail(failure, GEONN_ERROR_MEMORY,
-					"not enough memory on the host for %u arcs of observations: %llu bytes needed, %llu bytes free", rows,
-					(unsigned long long) bytes, (unsigned long long) available);
-	slot->shapes = dataset_create(NO_ID, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC);
-	return slot->shapes != NULL || fail(failure, GEONN_ERROR_MEMORY, "not enough memory for lines and polygons");
 }

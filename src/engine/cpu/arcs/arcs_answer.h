@@ -22,7 +22,7 @@
 /* the same of a shape that asks: steps are leaves, parts, or two arcs by brute force */
 #define STEPS_UNTIL_LOOK 64
 
-/* More pairs of a shape that asks are put into order by merges, which a turn may leave to the next one. */
+/* If a shape that asks has more pairs than this, merges put them into order, which a turn may leave to the next one. */
 #define SORTED_AT_ONCE 16384
 
 /* Count the candidates of an observation if there are at most so many times k shapes: the search itself takes longer. */
@@ -203,7 +203,7 @@ ask_polygons(struct work *work, struct geonn_vector place, double longitude, uin
 /* Return the distance of the observation to an arc, or something greater where that is beyond this limit, a chord. */
 typedef double (*measure_maybe) (const struct work *work, const struct maybe *maybe, double limit);
 
-/* Make room for twice as many answers: their order takes as much. */
+/* Make room for an answer of so many shapes, and as much for merges. */
 static inline bool
 reserve_chosen(struct work *work, size_t count)
 {
@@ -270,7 +270,7 @@ choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measu
 		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && is_answer_late(work))
 			return 0;
 	}
-	if (!reserve_chosen(work, work->maybe_left))
+	if (!reserve_chosen(work, work->found))
 		return 0;
 	while (work->chosen_seen < work->maybe_left)
 	{

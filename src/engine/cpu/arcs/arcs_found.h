@@ -114,7 +114,7 @@ struct work
 
 	struct found *table;		/* open addressing */
 	uint32_t	table_size;		/* a power of two */
-	uint32_t	found;
+	uint32_t	found;			/* how many shapes it has */
 	uint32_t	stamp;
 
 	struct progress progress;
@@ -126,7 +126,7 @@ struct work
 	size_t		maybe_capacity;
 	struct candidate *chosen;
 	size_t		chosen_capacity;
-	size_t		chosen_seen;	/* how many of those left have been looked at */
+	size_t		chosen_seen;	/* how many of maybe[0 ... maybe_left - 1] have been looked at for chosen */
 	size_t		chosen_count;
 	struct candidates_merging merging;
 

@@ -5,13 +5,15 @@
  * The engine copies a search's arcs, so that its client can change nothing any more.  An observation's arcs follow each other
  * as they were sent, in pieces of at most 250 km, as arcs.c cuts those of references: arcs_probe_search.c has how they are used.
  *
- * A batch may have millions of arcs.  So its build is one as of an index: it goes on beside the turns of other searches, which
- * get the seats that it leaves after some thousand arcs (scheduler.c).
+ * A batch may have millions of arcs.  As the build of an index, the copy and the build go on beside the turns of other
+ * searches (scheduler.c): between their jobs, and between pieces of these, other threads have the seat (thread_pool.c).
  */
 #include "engine/cpu/arcs/arcs_probe.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/memory_columns.h"
 #include "engine/base/thread_pool.h"
@@ -19,6 +21,9 @@
 
 /* After this many arcs, the build looks at `cancelled`. */
 #define LOOK_ARCS 65536
+
+/* a job of the copy has so many arcs: a millisecond */
+#define COPIED_ARCS 65536
 
 _Static_assert(sizeof(struct cpu_probe_side) == GEONN_OBSERVED_PIECE_BYTES, "clients count a piece's bytes");
 
@@ -109,7 +114,7 @@ struct copying
 
 /* Copy the next arcs of the batch, and check the copy. */
 static void
-copy_piece(void *context, size_t number)
+copy_next(void *context, size_t number)
 {
 	struct copying *copying = context;
 	struct dataset *shapes = copying->search->shapes;
@@ -117,8 +122,6 @@ copy_piece(void *context, size_t number)
 	size_t		left = copying->search->arcs - shapes->count;
 
 	(void) number;
-	if (copying->failed)
-		return;
 	rest.tag = NULL;			/* answers are there */
 	rest.latitude += shapes->count;
 	rest.longitude += shapes->count;
@@ -126,7 +129,7 @@ copy_piece(void *context, size_t number)
 	rest.end_longitude += shapes->count;
 	rest.shape += shapes->count;
 	rest.polygon += shapes->count;
-	copying->failed = !dataset_append(shapes, &rest, (uint32_t) (left < PIECE_ROWS ? left : PIECE_ROWS), copying->failure);
+	copying->failed = !dataset_append(shapes, &rest, (uint32_t) (left < COPIED_ARCS ? left : COPIED_ARCS), copying->failure);
 }
 
 /* Copy the arcs of a search, from the first that has not been copied. */
@@ -135,11 +138,20 @@ copy_shapes(const struct search *search, struct failure *failure)
 {
 	struct copying copying = {search, failure, false};
 	struct dataset *shapes = search->shapes;
+	uint64_t	bytes = (uint64_t) (search->arcs - shapes->count) * GEONN_OBSERVED_ARC_BYTES;
+	uint64_t	available = host_memory_free();
 
 	if (shapes->sealed)
 		return true;
-	if (!thread_pool_run_turns(copy_piece, &copying, pieces_of(search->arcs - shapes->count), 1, search->cancelled))
-		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+	if (bytes > available)
+		return fail(failure, GEONN_ERROR_MEMORY,
+					"not enough memory on the host for %u arcs of observations: %llu bytes needed, %llu bytes free", search->arcs,
+					(unsigned long long) bytes, (unsigned long long) available);
+	while (!copying.failed && shapes->count < search->arcs)
+	{
+		if (!thread_pool_run_turns(copy_next, &copying, 1, 1, search->cancelled))
+			return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+	}
 	if (copying.failed || !dataset_check_end(shapes, failure))
 		return false;
 	if ((uint32_t) shapes->shape[search->arcs - 1] + 1 != search->rows)
@@ -206,13 +218,20 @@ cpu_probes_bytes(const struct cpu_probes *probes)
 }
 
 void
+cpu_probes_forget_left(struct cpu_probes *probes)
+{
+	if (probes->left.work != NULL)
+		probes->left.forget(probes->left.work);
+	free(probes->left.pair);
+	memset(&probes->left, 0, sizeof(probes->left));
+}
+
+void
 cpu_probes_free(struct cpu_probes *probes)
 {
 	if (probes == NULL)
 		return;
-	if (probes->left.work != NULL)
-		probes->left.forget(probes->left.work);
-	free(probes->left.pair);
+	cpu_probes_forget_left(probes);
 	shape_vertices_free(&probes->vertices);
 	shape_polygons_free(&probes->polygons);
 	memory_block_release(probes->memory, probes->bytes);

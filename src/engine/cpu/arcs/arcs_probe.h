@@ -32,7 +32,7 @@ struct candidate;
 struct cpu_probes_left
 {
 	struct work *work;			/* NULL: no search is left (arcs_found.h) */
-	uint32_t	shape;
+	uint32_t	shape;			/* the observation */
 	void		(*forget) (struct work *work);
 	struct candidate *pair;		/* [pairs] all of an observation whose search has ended; NULL: none are left to be written */
 	uint32_t	pairs;
@@ -65,6 +65,9 @@ extern struct cpu_probes *cpu_probes_build(const struct search *search, struct f
 
 /* Return the bytes of memory that probes take. */
 extern size_t cpu_probes_bytes(const struct cpu_probes *probes);
+
+/* Forget what a turn has left: it belongs to a search that has ended early, or that begins again. */
+extern void cpu_probes_forget_left(struct cpu_probes *probes);
 
 extern void cpu_probes_free(struct cpu_probes *probes);
 

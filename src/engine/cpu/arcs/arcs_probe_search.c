@@ -575,9 +575,7 @@ leave(struct work *work, uint32_t shape)
 
 	if (work->short_of_memory || piece->short_of_memory || atomic_load(piece->search->cancelled))
 		return;
-	/* memory was short for a search of the same shapes, which begins again with the first one */
-	if (left->work != NULL)
-		left->forget(left->work);
+	geonn_assert(left->work == NULL);
 	left->work = malloc(sizeof(*work));
 	left->shape = shape;
 	left->forget = forget;
