@@ -20,8 +20,8 @@ typedef struct LateralPath
 	Relids		inner;			/* the relation of the rows that are asked for, or those of the references */
 	List	   *neighbours;		/* clauses by which two rows match */
 	List	   *rows;			/* clauses that rows of the join must meet */
-	List	   *columns;		/* Vars that the join's relation returns, then those that the outer and the inner one do; the first
-								 * of a relation and number is taken */
+	List	   *columns;		/* Vars that the join's relation returns, then those that the outer and the inner one do; a search
+								 * takes the first of a relation and number */
 	List	   *outer_columns;	/* Vars that are used of outer rows and of inner rows, as `columns` has them */
 	List	   *inner_columns;
 

@@ -205,8 +205,8 @@ add_subqueries(Node *node, void *context)
 }
 
 /*
- * What a plan costs.  PostgreSQL does not count what a changed row is for: RETURNING, ON CONFLICT and the actions of MERGE.  Their
- * subqueries are added, as if each row had all of them.
+ * What a plan costs.  PostgreSQL does not count RETURNING, ON CONFLICT and the actions of MERGE.  Their subqueries are added, as
+ * if each row had all of them.
  */
 static Cost
 cost_of(const PlannedStmt *planned)

@@ -576,9 +576,10 @@ static bool
 next_answer(WithinJoin *join, Datum *values, bool *nulls)
 {
 	bool		is_second = join->lateral.searches.second != NULL;
+	bool		looks_at_rows = !join->asks_nearest && (join->shown_columns > 0 || join->references.has_shapes);
 	Answer		answer;
 
-	while (geonn_next_answer(&join->answers, &join->references, !join->asks_nearest && (join->shown_columns > 0 || join->references.has_shapes), &answer))
+	while (geonn_next_answer(&join->answers, &join->references, looks_at_rows, &answer))
 	{
 		uint64		number = is_second ? join->undecided.numbers[answer.number] : answer.number;
 

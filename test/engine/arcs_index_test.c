@@ -301,6 +301,8 @@ test_parts(void)
 		for (arcs.shapes = 0; arcs.shapes < 2000; arcs.shapes++)
 			add_chain((polygons ? 3 : 1) + arcs.shapes % 8, polygons * (arcs.shapes + 1));
 		search.shapes = make_dataset();
+		search.shapes->sealed = true;	/* nothing is left to be copied */
+		search.arcs = arcs.count;
 		search.rows = (uint32_t) arcs.shapes;
 		search.answered = search.pairs = 0;
 		answered = device_work(&machine, &search, &search.failure) && !search.failed && search.pairs == search.rows && answered;

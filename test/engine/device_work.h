@@ -8,17 +8,19 @@
 #include "engine/search/device.h"
 
 /*
- * Have the device build what the search lacks, and work on the search until its turns end.  False with the failure if it
- * could not be built.
+ * Have the device build what the search lacks, and work on the search until its turns end, as the scheduler does.  False with
+ * the failure if it could not be built.
  */
 static inline bool
 device_work(struct device *device, struct search *search, struct failure *failure)
 {
-	search->builds = device->operations->is_built(device, search, search->algorithm) ? NULL : search->dataset;
-	if (!device->operations->build(device, search, failure))
-		return false;
-	while (device->operations->turn(device, search) == DEVICE_YIELDED)
-		;
+	do
+	{
+		search->builds = !device->operations->is_built(device, search, search->algorithm) ? search->dataset :
+			search->shapes != NULL && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
+		if (!device->operations->build(device, search, failure))
+			return false;
+	} while (device->operations->turn(device, search) == DEVICE_YIELDED);
 	return true;
 }
 

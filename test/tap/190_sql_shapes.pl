@@ -288,7 +288,7 @@ for (1 .. $statements)
 	}
 }
 is(join("\n", @wrong), '', "the rows of $statements random statements are those without geonn, but where PostGIS errs");
-cmp_ok($with_node, '>', 0.7 * $statements, "most of them, $with_node, have the node");
+cmp_ok($with_node, '>', 0.4 * $statements, "many of them, $with_node, have the node");
 note("PostGIS erred for $erring pairs");
 
 # ---- the nearest ----

@@ -22,8 +22,8 @@
 /* After this many arcs, the build looks at `cancelled`. */
 #define LOOK_ARCS 65536
 
-/* a job of the copy has so many arcs: a millisecond */
-#define COPIED_ARCS 65536
+/* a job of the copy has so many arcs: some tenths of a millisecond */
+#define COPIED_ARCS 16384
 
 _Static_assert(sizeof(struct cpu_probe_side) == GEONN_OBSERVED_PIECE_BYTES, "clients count a piece's bytes");
 

@@ -55,13 +55,13 @@
 /* as many sides as a vector has lanes */
 struct side_vectors
 {
-	doubles		a[3];
-	doubles		b[3];
-	doubles		d[3];			/* from a to b */
-	doubles		chord;			/* squared */
-	doubles		sagitta;
-	doubles		across[3];		/* a x d */
-	doubles		certain;		/* CERTAIN_SIDE times the length of the chord, squared */
+	lanes		a[3];
+	lanes		b[3];
+	lanes		d[3];			/* from a to b */
+	lanes		chord;			/* squared */
+	lanes		sagitta;
+	lanes		across[3];		/* a x d */
+	lanes		certain;		/* CERTAIN_SIDE times the length of the chord, squared */
 };
 
 /* sides of an observation that follow each other; the last one's copies fill up the vectors */
@@ -73,66 +73,49 @@ struct sides
 	float		high[3];
 	double		centre[3];
 	double		radius;			/* no place of a side is farther from the centre */
-	struct side_vectors vectors[CPU_ARCS_LEAF / DOUBLES];
+	struct side_vectors vectors[CPU_ARCS_LEAF / LANES];
 };
 
 /* ---- sides ---- */
-
-FLOATS_INLINE doubles
-doubles_lesser(doubles a, doubles b)
-{
-	double_bits less = a < b;
-
-	return (doubles) (((double_bits) a & less) | ((double_bits) b & ~less));
-}
-
-FLOATS_INLINE doubles
-doubles_greater(doubles a, doubles b)
-{
-	double_bits less = a < b;
-
-	return (doubles) (((double_bits) b & less) | ((double_bits) a & ~less));
-}
 
 /* Set the box, the centre and the radius. */
 static void
 set_box(struct sides *sides)
 {
-	const struct side_vectors *first = &sides->vectors[0];
-	const struct side_vectors *last = &sides->vectors[CPU_ARCS_LEAF / DOUBLES - 1];
+	const struct side_vectors *end = sides->vectors + CPU_ARCS_LEAF / LANES;
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		doubles		least = doubles_lesser(doubles_lesser(first->a[axis], first->b[axis]) - first->sagitta,
-										   doubles_lesser(last->a[axis], last->b[axis]) - last->sagitta);
-		doubles		greatest = doubles_greater(doubles_greater(first->a[axis], first->b[axis]) + first->sagitta,
-											   doubles_greater(last->a[axis], last->b[axis]) + last->sagitta);
-		double		low = least[0];
-		double		high = greatest[0];
+		lanes		least = lanes_all(INFINITY);
+		lanes		greatest = lanes_all(-INFINITY);
+		double		low;
+		double		high;
 
-		for (int i = 1; i < DOUBLES; i++)
+		for (const struct side_vectors *vectors = sides->vectors; vectors < end; vectors++)
 		{
-			low = least[i] < low ? least[i] : low;
-			high = greatest[i] > high ? greatest[i] : high;
+			least = lanes_smaller(least, lanes_smaller(vectors->a[axis], vectors->b[axis]) - vectors->sagitta);
+			greatest = lanes_larger(greatest, lanes_larger(vectors->a[axis], vectors->b[axis]) + vectors->sagitta);
 		}
+		low = lanes_smallest(least);
+		high = -lanes_smallest(-greatest);
 		sides->low[axis] = (float) low;
 		sides->high[axis] = (float) high;
 		sides->centre[axis] = (low + high) / 2.0;
 	}
 	sides->radius = 0.0;
-	for (const struct side_vectors *vectors = first; vectors <= last; vectors++)
+	for (const struct side_vectors *vectors = sides->vectors; vectors < end; vectors++)
 	{
-		doubles		from_a = {0};
-		doubles		from_b = {0};
-		doubles		square;
+		lanes		from_a = {0};
+		lanes		from_b = {0};
+		lanes		square;
 
 		for (int axis = 0; axis < 3; axis++)
 		{
 			from_a += (vectors->a[axis] - sides->centre[axis]) * (vectors->a[axis] - sides->centre[axis]);
 			from_b += (vectors->b[axis] - sides->centre[axis]) * (vectors->b[axis] - sides->centre[axis]);
 		}
-		square = doubles_greater(from_a, from_b);
-		for (int i = 0; i < DOUBLES; i++)
+		square = lanes_larger(from_a, from_b);
+		for (int i = 0; i < LANES; i++)
 			sides->radius = fmax(sides->radius, sqrt(square[i]) + vectors->sagitta[i]);
 	}
 }
@@ -142,11 +125,11 @@ set_sides(struct sides *sides, const struct cpu_probe_side *side, uint32_t count
 {
 	sides->side = side;
 	sides->used = (1u << count) - 1;
-	for (uint32_t at = 0; at < CPU_ARCS_LEAF; at += DOUBLES)
+	for (uint32_t at = 0; at < CPU_ARCS_LEAF; at += LANES)
 	{
-		struct side_vectors *vectors = &sides->vectors[at / DOUBLES];
+		struct side_vectors *vectors = &sides->vectors[at / LANES];
 
-		for (uint32_t i = 0; i < DOUBLES; i++)
+		for (uint32_t i = 0; i < LANES; i++)
 		{
 			const struct cpu_probe_side *one = &side[at + i < count ? at + i : count - 1];
 
@@ -159,7 +142,7 @@ set_sides(struct sides *sides, const struct cpu_probe_side *side, uint32_t count
 		}
 		for (int axis = 0; axis < 3; axis++)
 			vectors->d[axis] = vectors->b[axis] - vectors->a[axis];
-		vectors->chord = doubles_dot(vectors->d, vectors->d);
+		vectors->chord = lanes_dot(vectors->d, vectors->d);
 		vectors->sagitta = SHAPE_ARCS_SAGITTA * vectors->chord;
 		for (int axis = 0; axis < 3; axis++)
 			vectors->across[axis] = vectors->a[(axis + 1) % 3] * vectors->d[(axis + 2) % 3] -
@@ -172,8 +155,8 @@ set_sides(struct sides *sides, const struct cpu_probe_side *side, uint32_t count
 /* ---- leaves ---- */
 
 /* Return bits that are all set where two ends, from which det is computed, lie on one side of a plane for certain. */
-FLOATS_INLINE double_bits
-on_one_side(doubles first, doubles second, doubles certain)
+LANES_INLINE lanes_of_integers
+on_one_side(lanes first, lanes second, lanes certain)
 {
 	return (first * second > 0.0) & (first * first > certain) & (second * second > certain);
 }
@@ -188,44 +171,45 @@ find_bounds(const struct sides *sides, const struct geonn_vector *ends, struct c
 	const double p[3] = {ends[0].x, ends[0].y, ends[0].z};
 	const double q[3] = {ends[1].x, ends[1].y, ends[1].z};
 	double		chord = geonn_chord_squared(ends[0], ends[1]);
-	doubles		all_of_chord = doubles_all(chord);
+	lanes		all_of_chord = lanes_all(chord);
 	uint32_t	meeting = 0;
 
-	for (int at = 0; at < CPU_ARCS_LEAF; at += DOUBLES)
+	for (int at = 0; at < CPU_ARCS_LEAF; at += LANES)
 	{
-		const struct side_vectors *side = &sides->vectors[at / DOUBLES];
-		doubles		e[3];		/* the arc's chord */
-		doubles		normal[3];
-		doubles		from_a[3];
-		doubles		from_b[3];
-		doubles		to_a[3];
-		doubles		to_b[3];
-		double_bits meet;
+		const struct side_vectors *side = &sides->vectors[at / LANES];
+		lanes		e[3];		/* the arc's chord */
+		lanes		normal[3];
+		lanes		from_a[3];
+		lanes		from_b[3];
+		lanes		to_a[3];
+		lanes		to_b[3];
+		lanes_of_integers meet;
 
 		for (int axis = 0; axis < 3; axis++)
 		{
 			int			next = (axis + 1) % 3;
 			int			last = (axis + 2) % 3;
 
-			e[axis] = doubles_all(q[axis] - p[axis]);
-			normal[axis] = doubles_all(p[next] * (q[last] - p[last]) - p[last] * (q[next] - p[next]));
+			e[axis] = lanes_all(q[axis] - p[axis]);
+			normal[axis] = lanes_all(p[next] * (q[last] - p[last]) - p[last] * (q[next] - p[next]));
 			from_a[axis] = p[axis] - side->a[axis];
 			from_b[axis] = q[axis] - side->a[axis];
 			to_a[axis] = side->a[axis] - p[axis];
 			to_b[axis] = side->b[axis] - p[axis];
 		}
-		doubles_store(bounds->square + at, doubles_lesser(doubles_lesser(doubles_chord_squares(from_a, side->d, side->chord),
-																		  doubles_chord_squares(from_b, side->d, side->chord)),
-														   doubles_lesser(doubles_chord_squares(to_a, e, all_of_chord),
-																		  doubles_chord_squares(to_b, e, all_of_chord))));
-		doubles_store(bounds->sagitta + at, doubles_greater(side->sagitta, doubles_all(SHAPE_ARCS_SAGITTA * chord)));
+		lanes_store(bounds->square + at,
+					lanes_smaller(lanes_smaller(lanes_chord_squares(from_a, side->d, side->chord),
+												lanes_chord_squares(from_b, side->d, side->chord)),
+								  lanes_smaller(lanes_chord_squares(to_a, e, all_of_chord),
+												lanes_chord_squares(to_b, e, all_of_chord))));
+		lanes_store(bounds->sagitta + at, lanes_larger(side->sagitta, lanes_all(SHAPE_ARCS_SAGITTA * chord)));
 
 		/* An end that is less than a quarter circle away has a chord below the root of 2. */
-		meet = (doubles_dot(to_a, to_a) < 2.0) & (side->chord > 0.0) & (all_of_chord > 0.0) &
-			~on_one_side(doubles_dot(to_a, normal), doubles_dot(to_b, normal),
-						 doubles_all(CERTAIN_SIDE * CERTAIN_SIDE * chord)) &
-			~on_one_side(doubles_dot(from_a, side->across), doubles_dot(from_b, side->across), side->certain);
-		for (int i = 0; i < DOUBLES; i++)
+		meet = (lanes_dot(to_a, to_a) < 2.0) & (side->chord > 0.0) & (all_of_chord > 0.0) &
+			~on_one_side(lanes_dot(to_a, normal), lanes_dot(to_b, normal),
+						 lanes_all(CERTAIN_SIDE * CERTAIN_SIDE * chord)) &
+			~on_one_side(lanes_dot(from_a, side->across), lanes_dot(from_b, side->across), side->certain);
+		for (int i = 0; i < LANES; i++)
 			meeting |= (uint32_t) (meet[i] & 1) << (at + i);
 	}
 	return meeting;
@@ -265,7 +249,7 @@ visit_leaf(struct work *work, const struct sides *sides, uint32_t number)
 	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
 	struct chord_squares squares;
 
-	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, sides->centre, &squares);
+	leaf_chord_squares(work->arcs->vertices.vertex, leaf, sides->centre, &squares);
 	for (uint32_t bits = chord_squares_within(&squares, work->limit + sides->radius); bits != 0;)
 	{
 		/* Take the nearest chord first: it lowers the limits, and few others remain within. */

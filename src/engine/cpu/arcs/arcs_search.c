@@ -80,7 +80,7 @@ visit_leaf(struct work *work, uint32_t number)
 	struct chord_squares squares;
 	uint32_t	bits;
 
-	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, from, &squares);
+	leaf_chord_squares(work->arcs->vertices.vertex, leaf, from, &squares);
 	bits = chord_squares_within(&squares, work->limit);
 	if (bits == 0)
 		return;
