@@ -73,10 +73,34 @@ CREATE TYPE geonn_point_within_row AS (
 COMMENT ON TYPE geonn_point_within_row IS
 'the number of a point, a radius in metres, how many references are within it, and the sums of their weights';
 
+CREATE TYPE geonn_clustered AS (
+	id bigint,
+	cluster bigint,
+	kind pg_catalog.text
+);
+COMMENT ON TYPE geonn_clustered IS
+'a point, the number of its cluster, and whether it is core, border or noise';
+
+CREATE TYPE geonn_clustered_text AS (
+	id pg_catalog.text,
+	cluster bigint,
+	kind pg_catalog.text
+);
+COMMENT ON TYPE geonn_clustered_text IS
+'a geonn_clustered with an id of type text or varchar';
+
+CREATE TYPE geonn_clustered_uuid AS (
+	id pg_catalog.uuid,
+	cluster bigint,
+	kind pg_catalog.text
+);
+COMMENT ON TYPE geonn_clustered_uuid IS
+'a geonn_clustered with an id of type uuid';
+
 -- ---- joins ----
 
 COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
-'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points and geonn_within_count with its siblings';
+'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points, geonn_within_count with its siblings, geonn_cluster and geonn_cluster_sql';
 
 -- The joins get the arguments differs, overlaps and windows, so each is another function for PostgreSQL.
 -- A view or a function that calls one of 0.1 keeps that one, which the module answers as before: under
@@ -291,6 +315,42 @@ COMMENT ON FUNCTION geonn_within_count_points(double precision[], double precisi
 	pg_catalog.regclass, double precision[], pg_catalog.name[], pg_catalog.text, pg_catalog.name[],
 	pg_catalog.anycompatiblearray, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each of the points in two arrays how many rows of ref are within radii in metres, and the sums of their weights';
+
+CREATE FUNCTION geonn_cluster(points pg_catalog.regclass,
+							  radius double precision,
+							  min_points integer DEFAULT 1,
+							  by pg_catalog.name[] DEFAULT NULL,
+							  overlaps pg_catalog.name[] DEFAULT NULL,
+							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+							  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+							  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							  row_type pg_catalog.anyelement DEFAULT NULL::geonn_clustered)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_cluster(pg_catalog.regclass, double precision, integer, pg_catalog.name[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'the cluster of each point: DBSCAN in metres';
+
+CREATE FUNCTION geonn_cluster_sql(points_sql pg_catalog.text,
+								  radius double precision,
+								  min_points integer DEFAULT 1,
+								  by pg_catalog.name[] DEFAULT NULL,
+								  overlaps pg_catalog.name[] DEFAULT NULL,
+								  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								  row_type pg_catalog.anyelement DEFAULT NULL::geonn_clustered)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_cluster_sql(pg_catalog.text, double precision, integer, pg_catalog.name[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'the cluster of each row of a query';
 
 CREATE FUNCTION geonn_distance(lat double precision, lon double precision,
 							   shape pg_catalog.anyelement)

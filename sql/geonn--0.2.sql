@@ -113,11 +113,35 @@ CREATE TYPE geonn_point_within_row AS (
 COMMENT ON TYPE geonn_point_within_row IS
 'the number of a point, a radius in metres, how many references are within it, and the sums of their weights';
 
+CREATE TYPE geonn_clustered AS (
+	id bigint,
+	cluster bigint,
+	kind pg_catalog.text
+);
+COMMENT ON TYPE geonn_clustered IS
+'a point, the number of its cluster, and whether it is core, border or noise';
+
+CREATE TYPE geonn_clustered_text AS (
+	id pg_catalog.text,
+	cluster bigint,
+	kind pg_catalog.text
+);
+COMMENT ON TYPE geonn_clustered_text IS
+'a geonn_clustered with an id of type text or varchar';
+
+CREATE TYPE geonn_clustered_uuid AS (
+	id pg_catalog.uuid,
+	cluster bigint,
+	kind pg_catalog.text
+);
+COMMENT ON TYPE geonn_clustered_uuid IS
+'a geonn_clustered with an id of type uuid';
+
 -- What the planner asks about the joins below.
 CREATE FUNCTION geonn_join_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
-'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points and geonn_within_count with its siblings';
+'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points, geonn_within_count with its siblings, geonn_cluster and geonn_cluster_sql';
 
 -- Returns for each observation its k nearest references: the first ones in the order
 -- (distance, reference id, latitude, longitude, bytes).  The distance is in metres, as
@@ -362,6 +386,54 @@ COMMENT ON FUNCTION geonn_within_count_points(double precision[], double precisi
 	pg_catalog.regclass, double precision[], pg_catalog.name[], pg_catalog.text, pg_catalog.name[],
 	pg_catalog.anycompatiblearray, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each of the points in two arrays how many rows of ref are within radii in metres, and the sums of their weights';
+
+-- Returns for each row of points its cluster, as DBSCAN finds them, but with one answer: it depends
+-- neither on the order of rows nor on devices, batches or turns.
+--
+-- radius			metres, above 0, inclusive
+-- min_points		a point with so many points within the radius, itself among them, is core: 1 finds
+--					connected points, 2 those that are not alone
+-- by, overlaps		columns: only points with equal keys, and overlapping windows, are neighbours; a point
+--					with a NULL in one of them, or an empty range, has no row
+--
+-- Core points that are neighbours are of one cluster, with all that a chain of them connects.  A border
+-- point is not core, and belongs to the cluster of its nearest core neighbour, the first by (distance, id).
+-- The others are noise: their cluster is NULL.  Clusters are numbered from 1 on, by their least core id.
+CREATE FUNCTION geonn_cluster(points pg_catalog.regclass,
+							  radius double precision,
+							  min_points integer DEFAULT 1,
+							  by pg_catalog.name[] DEFAULT NULL,
+							  overlaps pg_catalog.name[] DEFAULT NULL,
+							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+							  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+							  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							  row_type pg_catalog.anyelement DEFAULT NULL::geonn_clustered)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_cluster(pg_catalog.regclass, double precision, integer, pg_catalog.name[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'the cluster of each point: DBSCAN in metres';
+
+CREATE FUNCTION geonn_cluster_sql(points_sql pg_catalog.text,
+								  radius double precision,
+								  min_points integer DEFAULT 1,
+								  by pg_catalog.name[] DEFAULT NULL,
+								  overlaps pg_catalog.name[] DEFAULT NULL,
+								  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								  row_type pg_catalog.anyelement DEFAULT NULL::geonn_clustered)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_cluster_sql(pg_catalog.text, double precision, integer, pg_catalog.name[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'the cluster of each row of a query';
 
 -- Returns the metres between two points in degrees: with the metric 'sphere' along
 -- the great circle of the sphere of radius 6371008.7714150598 m, with 'spheroid'

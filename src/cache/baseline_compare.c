@@ -401,7 +401,7 @@ geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, int32 sri
 	if (comparison.met_shape)
 	{
 		geonn_read_as_shapes(baseline->side == SIDE_OBSERVATIONS ? join->observations : join->references);
-		geonn_check_metric_of_shapes(join);
+		geonn_check_question_of_shapes(join);
 	}
 	if (comparison.too_many)
 		geonn_pages_give_up(baseline->pages);

@@ -368,6 +368,19 @@ geonn_client_finish(GeonnClient *client)
 		give_batch_back(client, i);
 }
 
+void
+geonn_client_ask_for_clusters(GeonnClient *client)
+{
+	Slot	   *slot;
+
+	geonn_client_expect(client, client->references);
+	if (!geonn_client_begin_filling(client, 1))
+		geonn_connection_violation("no batch to fill");
+	slot = &client->slots[client->filling];
+	slot->rows = slot->observations = (uint32) client->references;
+	geonn_client_finish(client);
+}
+
 /* ---- pairs ---- */
 
 /* Return how many pairs of the batch were taken, the present one included. */
@@ -444,6 +457,7 @@ begin_block(GeonnClient *client)
 	const GeonnQuestion *question = &client->question;
 	uint32		step = geonn_question_pairs_of_radius(question);
 	bool		one_each = slot->one_each && !slot->resumes;
+	bool		has_rows = question->min_points == 0;	/* observations are rows of the batch */
 
 	if (one_each && (question->radii > 0 ? question->k != 1 : client->references == 0))
 		geonn_connection_violation("more neighbours than it was asked for");
@@ -460,9 +474,9 @@ begin_block(GeonnClient *client)
 		.next_observation = next_observation,
 		.client = client,
 		.number = slot->number,
-		.observation_id = slot->observation_id,
-		.observation_latitude = question->shapes ? NULL : columns->latitude,
-		.observation_longitude = question->shapes ? NULL : columns->longitude,
+		.observation_id = has_rows ? slot->observation_id : NULL,
+		.observation_latitude = question->shapes || !has_rows ? NULL : columns->latitude,
+		.observation_longitude = question->shapes || !has_rows ? NULL : columns->longitude,
 		.tag = columns->tag,
 		.distance = columns->distance,
 		.place_latitude = question->places ? columns->end_latitude : NULL,

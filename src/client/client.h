@@ -152,6 +152,13 @@ extern void geonn_client_end_shape(GeonnClient *client, Datum id, uint64 bytes);
 /* Return the sum of these bytes over the batches whose pairs the caller has not all taken, the one being filled included. */
 extern uint64 geonn_client_shape_bytes(const GeonnClient *client);
 
+/*
+ * For a question about clusters: ask about the references themselves, of which the sealed dataset must have some, in place of
+ * adding observations.  Their pairs come in the order of the references; a pair's distance is the number of its cluster
+ * (protocol_search.h).
+ */
+extern void geonn_client_ask_for_clusters(GeonnClient *client);
+
 /* Tell the client that no more observations come; the client sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);
 

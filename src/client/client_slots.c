@@ -125,7 +125,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 
 	if (results->first != slot->first ||
 		results->observations > left ||
-		(partial && client->question.radii > 0) ||
+		(partial && client->question.radii > 0) || (!one_each && client->question.min_points > 0) ||
 		(partial ? results->observations == left || one_each || results->pairs == 0 :
 		 results->observations == 0) ||
 		results->pairs > slot->columns.room ||

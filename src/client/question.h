@@ -22,6 +22,8 @@ typedef struct GeonnQuestion
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	uint32		radii;			/* 0: the question asks for pairs; otherwise it counts references within this many radii */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
+	uint32		min_points;		/* 0: no clusters; otherwise the question is for clusters of the references, whose radius is
+								 * max_distance (protocol_search.h); k is then 1: each has one pair */
 	uint32		weights;		/* how many weights of the references a count adds up */
 	bool		extremes;		/* a count also finds the least and the greatest of each weight */
 	bool		places;			/* pairs have the shapes' nearest places; for arcs alone */

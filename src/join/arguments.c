@@ -14,6 +14,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -25,9 +27,26 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "common/geodesy.h"
 #include "join/arguments.h"
 #include "points/column_pairs.h"
 #include "base/words.h"
+
+/* sets of functions */
+#define BIT(function)	(1 << (function))
+#define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_COUNT))
+#define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL) | BIT(GEONN_WITHIN_COUNT_SQL))
+#define POINTS			(BIT(GEONN_NEAREST_POINTS) | BIT(GEONN_WITHIN_COUNT_POINTS))
+#define CREATE			BIT(GEONN_CACHE_CREATE)
+#define KEPT			(CREATE | BIT(GEONN_CACHE))
+#define SHARDS			BIT(GEONN_SHARD_DDL)
+#define CACHES			(KEPT | SHARDS)
+#define WITHIN			(BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_SQL))
+#define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | BIT(GEONN_NEAREST_POINTS))
+#define COUNTS			(BIT(GEONN_WITHIN_COUNT) | BIT(GEONN_WITHIN_COUNT_SQL) | BIT(GEONN_WITHIN_COUNT_POINTS))
+#define CLUSTERS		(BIT(GEONN_CLUSTER) | BIT(GEONN_CLUSTER_SQL))
+#define JOINS			(RELATIONS | QUERIES | CACHES)
+#define ALL				(JOINS | POINTS | CLUSTERS)
 
 /* Marks arguments whose hint lists their words (list_words). */
 static const char word_hint[] = "Give one of the words";
@@ -70,6 +89,37 @@ read_max_distance(const GeonnArgument *argument, Datum value, GeonnArguments *ar
 				 argument->hint != NULL ? errhint("%s", argument->hint) :
 				 errhint("For references at any distance, leave %s out.", argument->name)));
 	arguments->join->question.max_distance = distance;
+}
+
+/* Read the radius of clusters. */
+static void
+read_cluster_radius(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	const double half_circle = M_PI * GEONN_SPHERE_RADIUS;
+	double		radius = DatumGetFloat8(value);
+
+	if (!(radius > 0 && radius <= half_circle))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("radius is out of range: %s", float8out_internal(radius)),
+				 errdetail("The radius of clusters is in metres, above 0, and at most half the circumference of the Earth, %.0f.",
+						   floor(half_circle)),
+				 errhint("%s", argument->hint)));
+	arguments->join->question.max_distance = radius;
+}
+
+static void
+read_min_points(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	int32		points = DatumGetInt32(value);
+
+	if (points < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("min_points is out of range: %d", points),
+				 errdetail("A point is core if min_points points, itself among them, are within the radius. min_points is 1 or more."),
+				 errhint("%s", argument->hint)));
+	arguments->join->question.min_points = (uint32) points;
 }
 
 /* Read the radius; a cache has a radius in place of k. */
@@ -213,6 +263,7 @@ read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 	geonn_parse_options(DatumGetJsonbP(value),
 						arguments->function == GEONN_NEAREST_POINTS ||
 						arguments->function == GEONN_WITHIN_COUNT_POINTS ? GEONN_OPTIONS_POINTS :
+						(BIT(arguments->function) & CLUSTERS) != 0 ? GEONN_OPTIONS_CLUSTERS :
 						GEONN_OPTIONS_JOIN, &arguments->options);
 	question->device = arguments->options.device;
 	question->algorithm = arguments->options.algorithm;
@@ -263,23 +314,11 @@ describe_value(const GeonnArgument *argument, const char *output)
 
 /* ---- the table ---- */
 
-#define BIT(function)	(1 << (function))
-#define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_COUNT))
-#define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL) | BIT(GEONN_WITHIN_COUNT_SQL))
-#define POINTS			(BIT(GEONN_NEAREST_POINTS) | BIT(GEONN_WITHIN_COUNT_POINTS))
-#define CREATE			BIT(GEONN_CACHE_CREATE)
-#define KEPT			(CREATE | BIT(GEONN_CACHE))
-#define SHARDS			BIT(GEONN_SHARD_DDL)
-#define CACHES			(KEPT | SHARDS)
-#define WITHIN			(BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_SQL))
-#define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | BIT(GEONN_NEAREST_POINTS))
-#define COUNTS			(BIT(GEONN_WITHIN_COUNT) | BIT(GEONN_WITHIN_COUNT_SQL) | BIT(GEONN_WITHIN_COUNT_POINTS))
-#define JOINS			(RELATIONS | QUERIES | CACHES)
-#define ALL				(JOINS | POINTS)
-
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
+static const char cluster_radius_hint[] = "Give a radius in metres, as in 100.";
+static const char min_points_hint[] = "Give 1 for connected points, 2 for those that are not alone, or more for crowds.";
 static const char radii_hint[] = "Give an array of metres, as in '{1000, 5000}'.";
 static const char flag_hint[] = "Give true or false.";
 static const char servers_hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
@@ -318,18 +357,22 @@ const GeonnArgument geonn_arguments[] = {
 	{"lon", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", false, KEEP(arguments.longitudes)},
 	{"ref", RELATIONS | POINTS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
 	{"ref_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
+	{"points", BIT(GEONN_CLUSTER), GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
+	{"points_sql", BIT(GEONN_CLUSTER_SQL), GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
 	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
 	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
 	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
+	{"radius", CLUSTERS, GEONN_OWN_ANY, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_cluster_radius, NULL)},
+	{"min_points", CLUSTERS, GEONN_OWN_ANY, INT4OID, "1", min_points_hint, true, READ(read_min_points, NULL)},
 	{"radii", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, FLOAT8ARRAYOID, NULL, radii_hint, true, READ(read_radii, NULL)},
 	{"weights", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, NAMEARRAYOID, NULL, NULL, true, READ(read_weights, NULL)},
 	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
-	{"by", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
+	{"by", JOINS | CLUSTERS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
 	{"differs", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_differs, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
 	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
-	{"keep_unmatched", ALL & ~COUNTS, GEONN_OWN_ANY | GEONN_OF_K | GEONN_OF_RADIUS, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
+	{"keep_unmatched", ALL & ~(COUNTS | CLUSTERS), GEONN_OWN_ANY | GEONN_OF_K | GEONN_OF_RADIUS, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
 	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", word_hint, true, READ(read_ties, ties_words)},
 	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
 	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", true, READ(read_options, NULL)},
@@ -378,6 +421,8 @@ static const struct
 	[GEONN_WITHIN_COUNT] = {"geonn_within_count", "'city'"},
 	[GEONN_WITHIN_COUNT_SQL] = {"geonn_within_count_sql", NULL},
 	[GEONN_WITHIN_COUNT_POINTS] = {"geonn_within_count_points", "'{52.52}', '{13.405}'"},
+	[GEONN_CLUSTER] = {"geonn_cluster", NULL},
+	[GEONN_CLUSTER_SQL] = {"geonn_cluster_sql", NULL},
 	[GEONN_CACHE_CREATE] = {"geonn_cache_create", "'near', 'city'"},
 	[GEONN_CACHE] = {"geonn_refresh", NULL},
 	[GEONN_SHARD_DDL] = {"geonn_shard_ddl", "'{shard1, shard2}', 'city'"}
@@ -476,9 +521,12 @@ geonn_expression_observations(const FuncExpr *expression)
 Node *
 geonn_expression_references(const FuncExpr *expression)
 {
-	Node	   *relation = geonn_expression_argument(expression, "ref");
+	static const char *const names[] = {"ref", "ref_sql", "points", "points_sql"};
+	Node	   *references = NULL;
 
-	return relation != NULL ? relation : geonn_expression_argument(expression, "ref_sql");
+	for (int i = 0; i < (int) lengthof(names) && references == NULL; i++)
+		references = geonn_expression_argument(expression, names[i]);
+	return references;
 }
 
 /* ---- their values ---- */
@@ -491,6 +539,8 @@ raise_null(GeonnFunction function, const GeonnArgument *argument)
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("argument \"%s\" of %s is NULL", argument->name, functions[function].name),
 			 argument->hint == word_hint ? errhint("%s", list_words(argument)) :
+			 argument->hint == relation_hint && (BIT(function) & CLUSTERS) != 0 ?
+			 errhint("%s, as in %s('stop', 100).", relation_hint, functions[function].name) :
 			 argument->hint == relation_hint ?
 			 errhint("%s, as in %s(%s, 'airport').", relation_hint, functions[function].name,
 					 functions[function].observations) :

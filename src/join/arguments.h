@@ -22,6 +22,8 @@ typedef enum GeonnFunction
 	GEONN_WITHIN_COUNT,
 	GEONN_WITHIN_COUNT_SQL,
 	GEONN_WITHIN_COUNT_POINTS,
+	GEONN_CLUSTER,
+	GEONN_CLUSTER_SQL,
 	GEONN_CACHE_CREATE,
 	GEONN_CACHE,				/* the arguments that a cache keeps; no function has this number */
 	GEONN_SHARD_DDL
@@ -166,8 +168,8 @@ extern GeonnArguments *geonn_arguments_read(GeonnFunction function, const Nullab
 extern Node *geonn_expression_argument(const FuncExpr *expression, const char *name);
 
 /*
- * Return the argument with the relation or query of the observations, or of the references; NULL:
- * arrays give these points.
+ * Return the argument with the relation or query of the observations, or of the references; NULL: arrays give these
+ * points, or the call has no observations.  The references of a call for clusters are its points.
  */
 extern Node *geonn_expression_observations(const FuncExpr *expression);
 extern Node *geonn_expression_references(const FuncExpr *expression);

@@ -25,6 +25,7 @@
 #include "join/reference_fate.h"
 #include "base/settings.h"
 #include "base/value.h"
+#include "points/column_hints.h"
 
 /* what of a shape comes with the nearest of its places */
 #define NEEDS_PLACES (GEONN_NEEDS_REFERENCE_COORDINATES | GEONN_NEEDS_SEGMENT | GEONN_NEEDS_MEASURE)
@@ -113,6 +114,8 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 	question.unmatched = join->keep_unmatched;
 	question.shapes = join->given_shapes || (observations != NULL && geonn_has_shapes(observations));
 	question.places = geonn_join_has_shapes(join) && (row->needs & NEEDS_PLACES) != 0;
+	if (question.min_points > 0)
+		question.k = 1;
 	if (question.radii > 0)
 	{
 		question.extremes = (row->needs & GEONN_NEEDS_EXTREMES) != 0;
@@ -146,7 +149,8 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 		return REFERENCE_ID;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		return REFERENCE_COORDINATES;
-	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self ||
+	/* clusters are numbered in the order of ids */
+	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self || join->question.min_points > 0 ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
 		return REFERENCE_ID;
 	return REFERENCE_DISTANCE;
@@ -371,7 +375,7 @@ static int	next_known;
 
 /*
  * Have a column be read as shapes at once if an earlier call has found some in it.  The answer is the same for points, too,
- * but the metric of shapes is that of the sphere.
+ * but the metric of shapes is that of the sphere, and they have no clusters.
  */
 static void
 read_as_before(PointSource *source)
@@ -393,7 +397,7 @@ read_as_before(PointSource *source)
 static void
 read_sides_as_before(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	if (join->question.metric != GEONN_METRIC_SPHERE)
+	if (join->question.metric != GEONN_METRIC_SPHERE || join->question.min_points > 0)
 		return;
 	read_as_before(join->references);
 	if (join->observations != NULL && (row->needs & NEEDS_COORDINATES) == 0)
@@ -414,7 +418,7 @@ note_shapes(const PointSource *source)
 void
 geonn_note_shapes_of_observations(const GeonnJoin *join)
 {
-	geonn_check_metric_of_shapes(join);
+	geonn_check_question_of_shapes(join);
 	note_shapes(join->observations);
 }
 
@@ -434,7 +438,7 @@ begin_with_shapes(JoinPreparation *preparation, const GeonnResultRow *row)
 		geonn_client_seal(prepared->client, true);
 	geonn_client_end(prepared->client, &nothing);
 	geonn_read_as_shapes(join->references);
-	geonn_check_metric_of_shapes(join);
+	geonn_check_question_of_shapes(join);
 	note_shapes(join->references);
 	MemoryContextDelete(prepared->row_context);
 	*prepared = begin_preparing(join, row);
@@ -444,13 +448,21 @@ begin_with_shapes(JoinPreparation *preparation, const GeonnResultRow *row)
 }
 
 void
-geonn_check_metric_of_shapes(const GeonnJoin *join)
+geonn_check_question_of_shapes(const GeonnJoin *join)
 {
 	const PointSource *source = join->references;
 
 	if (join->observations != NULL && geonn_has_shapes(join->observations))
 		source = join->observations;
-	if (!geonn_has_shapes(source) || join->question.metric == GEONN_METRIC_SPHERE)
+	if (!geonn_has_shapes(source))
+		return;
+	if (join->question.min_points > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("clusters are of points, not of lines and polygons"),
+				 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
+				 errhint(GEONN_POINTS_OF_SHAPES_HINT)));
+	if (join->question.metric == GEONN_METRIC_SPHERE)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

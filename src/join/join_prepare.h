@@ -66,8 +66,8 @@ extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultR
 extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row,
 									  const GeonnCall *call, const SharedReferences *references);
 
-/* Raise an error if a side has shapes, and the join asks for another metric than the sphere's. */
-extern void geonn_check_metric_of_shapes(const GeonnJoin *join);
+/* Raise an error if a side has shapes, and the join asks for clusters, or for another metric than the sphere's. */
+extern void geonn_check_question_of_shapes(const GeonnJoin *join);
 
 /* Remember that the observations of this join, in a column of points, have a shape. */
 extern void geonn_note_shapes_of_observations(const GeonnJoin *join);

@@ -4,7 +4,7 @@
  *
  * They share arguments, which have the same names in all of them (arguments.c).  They differ
  * in where their points come from (relations, queries, arrays), and in what is asked of
- * them (k neighbours, all within a radius, or how many are within radii).
+ * them (k neighbours, all within a radius, how many are within radii, or the clusters of one side).
  */
 #include "postgres.h"
 
@@ -35,6 +35,8 @@ PG_FUNCTION_INFO_V1(geonn_nearest_points);
 PG_FUNCTION_INFO_V1(geonn_within_count);
 PG_FUNCTION_INFO_V1(geonn_within_count_sql);
 PG_FUNCTION_INFO_V1(geonn_within_count_points);
+PG_FUNCTION_INFO_V1(geonn_cluster);
+PG_FUNCTION_INFO_V1(geonn_cluster_sql);
 
 /* ---- points of arrays ---- */
 
@@ -176,7 +178,9 @@ static const PGFunction joins[] = {
 	[GEONN_NEAREST_POINTS] = geonn_nearest_points,
 	[GEONN_WITHIN_COUNT] = geonn_within_count,
 	[GEONN_WITHIN_COUNT_SQL] = geonn_within_count_sql,
-	[GEONN_WITHIN_COUNT_POINTS] = geonn_within_count_points
+	[GEONN_WITHIN_COUNT_POINTS] = geonn_within_count_points,
+	[GEONN_CLUSTER] = geonn_cluster,
+	[GEONN_CLUSTER_SQL] = geonn_cluster_sql
 };
 
 bool
@@ -190,6 +194,22 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
+/* Complete a join for clusters: the points are references, and ask about each other. */
+static GeonnJoin *
+make_clusters(const GeonnArguments *arguments)
+{
+	GeonnJoin  *join = arguments->join;
+	const GeonnColumnNames *named = &arguments->options.reference;
+
+	join->references = arguments->ref_sql != NULL ?
+		geonn_query_source("points_sql", arguments->ref_sql, named, arguments->by, arguments->overlaps) :
+		geonn_relation_source(arguments->ref, named, arguments->by, arguments->overlaps);
+	join->observations = join->references;
+	geonn_check_question_of_shapes(join);
+	geonn_call_describe(&join->label, InvalidOid, join->references->relation, arguments->function_name, arguments->text);
+	return join;
+}
+
 GeonnJoin *
 geonn_make_join(const GeonnArguments *arguments)
 {
@@ -200,6 +220,8 @@ geonn_make_join(const GeonnArguments *arguments)
 	List	   *overlaps = arguments->latitudes != NULL ? arguments->overlaps :
 		geonn_names_of_side(arguments->overlaps, true);
 
+	if (join->question.min_points > 0)
+		return make_clusters(arguments);
 	observation.differs = geonn_names_of_side(arguments->differs, false);
 	reference.differs = geonn_names_of_side(arguments->differs, true);
 	reference.weights = arguments->weights;
@@ -229,7 +251,7 @@ geonn_make_join(const GeonnArguments *arguments)
 
 		geonn_window_check_pair(&observation_window, &reference_window);
 	}
-	geonn_check_metric_of_shapes(join);
+	geonn_check_question_of_shapes(join);
 	geonn_call_describe(&join->label,
 						join->observations == NULL ? InvalidOid : join->observations->relation,
 						join->references->relation, arguments->function_name, arguments->text);
@@ -293,3 +315,5 @@ JOIN(geonn_nearest_points)
 JOIN(geonn_within_count)
 JOIN(geonn_within_count_sql)
 JOIN(geonn_within_count_points)
+JOIN(geonn_cluster)
+JOIN(geonn_cluster_sql)

@@ -1,6 +1,6 @@
 /*
  * result_row.c
- *		What the rows of a result are: pairs, or counts, as the row type has them.
+ *		What the rows of a result are: pairs, counts, or clusters, as the row type has them.
  *
  * The caller says by the argument row_type which columns a row has: any of
  * those of the table below, by their names, in any order.  The table says of a
@@ -63,7 +63,9 @@ typedef enum ResultValue
 	VALUE_MIN,
 	VALUE_MINS,
 	VALUE_MAX,
-	VALUE_MAXS
+	VALUE_MAXS,
+	VALUE_CLUSTER,
+	VALUE_KIND
 } ResultValue;
 
 /* Which rows may have a column; and which rows have it unless the caller says otherwise. */
@@ -71,8 +73,10 @@ enum
 {
 	OF_PAIRS = 1 << 0,
 	OF_COUNTS = 1 << 1,
-	USUAL_OF_PAIRS = 1 << 2,
-	USUAL_OF_COUNTS = 1 << 3
+	OF_CLUSTERS = 1 << 2,
+	USUAL_OF_PAIRS = OF_PAIRS << 3,
+	USUAL_OF_COUNTS = OF_COUNTS << 3,
+	USUAL_OF_CLUSTERS = OF_CLUSTERS << 3
 };
 
 /* a row of the table */
@@ -98,6 +102,9 @@ struct ResultAttribute
 /* ---- the columns ---- */
 
 static const ResultColumn result_columns[] = {
+	{"id", OF_CLUSTERS | USUAL_OF_CLUSTERS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, {0}},
+	{"cluster", OF_CLUSTERS | USUAL_OF_CLUSTERS, TYPE_COUNT, 0, VALUE_CLUSTER, NULL, {0}},
+	{"kind", OF_CLUSTERS | USUAL_OF_CLUSTERS, TYPE_TEXT, 0, VALUE_KIND, NULL, {0}},
 	{"obs_id", OF_PAIRS | OF_COUNTS | USUAL_OF_PAIRS | USUAL_OF_COUNTS, TYPE_OBSERVATION_ID,
 		GEONN_NEEDS_OBSERVATION_ID, VALUE_OBSERVATION_ID, "ord", BLOCK_OF_OBSERVATION(observation_id)},
 	{"ref_id", OF_PAIRS | USUAL_OF_PAIRS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, {0}},
@@ -129,6 +136,13 @@ static const ResultColumn result_columns[] = {
 	{"obs_near_lon", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_NEAR_LONGITUDE,
 		NULL, {0}}
 };
+
+/* Return the bit of the rows that answer a question. */
+static int
+rows_of(const GeonnQuestion *question)
+{
+	return question->min_points > 0 ? OF_CLUSTERS : question->radii > 0 ? OF_COUNTS : OF_PAIRS;
+}
 
 static const char *
 column_name(const ResultColumn *column, bool numbered)
@@ -210,7 +224,8 @@ ready_ids(const PointColumn *id)
 static const char *
 ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[ID_TYPES])
 {
-	const char *usual = rows == OF_COUNTS ? "geonn_within_row" : numbered ? "geonn_point_pair" : "geonn_pair";
+	const char *usual = rows == OF_CLUSTERS ? "geonn_clustered" : rows == OF_COUNTS ? "geonn_within_row" :
+		numbered ? "geonn_point_pair" : "geonn_pair";
 	const char *kind = ready_ids(ids[rows == OF_COUNTS ? TYPE_OBSERVATION_ID : TYPE_REFERENCE_ID]);
 	const char *other = numbered ? kind : ready_ids(ids[TYPE_OBSERVATION_ID]);
 	Oid			relation = get_typ_typrelid(row_type);
@@ -266,7 +281,7 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 	const char *expected = "double precision";
 	const char *suitable;
 	bool		fits = attribute->atttypid == FLOAT8OID;
-	int			rows = row->question->radii > 0 ? OF_COUNTS : OF_PAIRS;
+	int			rows = rows_of(row->question);
 
 	if (column == NULL)
 		return;
@@ -312,12 +327,15 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 /* the values of ref_side, from GEONN_LINE_LEFT on */
 static const char *const side_words[] = {"left", "right", "on"};
 
+/* the values of kind: of a cluster's number that is negative, 0, or positive */
+static const char *const kind_words[] = {"border", "noise", "core"};
+
 void
 geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 					   const PointColumn *observation_id, const PointColumn *reference_id,
 					   const GeonnQuestion *question)
 {
-	int			rows = question->radii > 0 ? OF_COUNTS : OF_PAIRS;
+	int			rows = rows_of(question);
 	const PointColumn *const ids[ID_TYPES] = {
 		[TYPE_OBSERVATION_ID] = observation_id,
 		[TYPE_REFERENCE_ID] = reference_id
@@ -330,7 +348,7 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 
 		for (int i = 0; i < (int) lengthof(result_columns); i++)
 		{
-			if (result_columns[i].rows & (rows == OF_COUNTS ? USUAL_OF_COUNTS : USUAL_OF_PAIRS))
+			if (result_columns[i].rows & rows * (USUAL_OF_PAIRS / OF_PAIRS))
 				usual[count++].column = &result_columns[i];
 		}
 		ereport(ERROR,
@@ -356,6 +374,8 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 	}
 	for (int i = 0; i < (int) lengthof(side_words); i++)
 		row->sides[i] = CStringGetTextDatum(side_words[i]);
+	for (int i = 0; i < (int) lengthof(kind_words); i++)
+		row->kinds[i] = CStringGetTextDatum(kind_words[i]);
 	row->descriptor = descriptor;
 	row->attributes = palloc0(descriptor->natts * sizeof(ResultAttribute));
 	row->needs = 0;
@@ -537,6 +557,17 @@ side_value(const GeonnResultRow *row, const GeonnBlock *block, bool *is_null)
 	return row->sides[side - GEONN_LINE_LEFT];
 }
 
+/* Return the number of the cluster of the block's present reference, which is not noise. */
+static uint64
+cluster_number(const GeonnBlock *block)
+{
+	double		number = fabs(block->distance[block->pair]);
+
+	if (!(number >= 1 && number <= GEONN_REFERENCES_MAX))
+		geonn_connection_violation("an unknown cluster");
+	return (uint64) number;
+}
+
 /* Get the place of the pair's observation that is nearest to the reference: a point itself. */
 static void
 near_place(const GeonnBlock *block, double *latitude, double *longitude)
@@ -619,6 +650,11 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_MAXS:
 			*is_null = row->sums == NULL;
 			return *is_null ? (Datum) 0 : weights_value(row, attribute->column->value, block->distance + pair, is_null);
+		case VALUE_CLUSTER:
+			*is_null = block->distance[pair] == 0;
+			return *is_null ? (Datum) 0 : convert_count(attribute, cluster_number(block));
+		case VALUE_KIND:
+			return row->kinds[1 + (block->distance[pair] > 0) - (block->distance[pair] < 0)];
 	}
 	pg_unreachable();
 }

@@ -41,6 +41,7 @@ typedef struct GeonnResultRow
 	ArrayType  *mins;			/* the present arrays of mins and of maxs */
 	ArrayType  *maxs;
 	Datum		sides[3];		/* the words for GEONN_LINE_LEFT, GEONN_LINE_RIGHT and GEONN_LINE_ON */
+	Datum		kinds[3];		/* the words for border points, noise and core points */
 } GeonnResultRow;
 
 /*

@@ -7,7 +7,7 @@
  * foreign table, a query.  That is a plan of its own, made and thrown away.  Rows whose coordinates are NULL
  * are left out as far as statistics know them.  Each observation has min(k, references) rows.  With a distance
  * or columns that decide which references are candidates, samples of both tables tell how many candidates are
- * near (selectivity.c).  Conditions on the rows' columns narrow that (row_conditions.c).
+ * near (selectivity.c).  Conditions on the rows' columns narrow that (row_conditions.c).  Clusters have a row for each point.
  *
  * The cost is that of reading both sides and something for each row, all of it before the first row.
  *
@@ -357,6 +357,12 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 
 /* ---- joins ---- */
 
+static bool
+is_cluster(const FuncExpr *expression)
+{
+	return geonn_expression_argument(expression, "min_points") != NULL;
+}
+
 /*
  * Return the call's KnownJoin, from this plan's notes or made now.
  */
@@ -377,10 +383,18 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join = palloc0(sizeof(KnownJoin));
 	join->expression = expression;
 	join->source = geonn_known_source(root, expression, "obs");
-	join->reference_source = geonn_known_source(root, expression, "ref");
+	join->reference_source = geonn_known_source(root, expression, is_cluster(expression) ? "points" : "ref");
 	join->observations = estimate_observations(root, expression, join->source);
-	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
+	join->references = estimate_side(root, geonn_expression_references(expression),
+									 is_cluster(expression) ? "query points_sql" : "query ref_sql",
 									 join->reference_source, false);
+	if (is_cluster(expression))
+	{
+		/* the references ask, and each has a row */
+		join->observations = (SideEstimate) {join->references.rows, 0};
+		join->expected = (NeighboursExpected) {1, 0};
+		join->asked = true;
+	}
 	geonn_add_plan_note(&known_joins, root, join);
 	MemoryContextSwitchTo(former);
 	return join;

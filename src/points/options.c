@@ -44,6 +44,13 @@ static const OptionRule rules[] = {
 
 #define RULES (2 * COLUMN_ROLES + (int) lengthof(rules))
 
+/* Are the columns those of one relation, whose options have no prefix? */
+static bool
+is_of_one(GeonnOptionsScope scope)
+{
+	return scope == GEONN_OPTIONS_RELATION || scope == GEONN_OPTIONS_CLUSTERS;
+}
+
 /*
  * Get the rule of this number, below RULES: for each role the columns of the observations, then those of the references,
  * then the table.  False: the function has no such option.
@@ -61,12 +68,14 @@ get_rule(GeonnOptionsScope scope, int number, OptionRule *rule)
 	}
 	*rule = (OptionRule)
 	{
-		.prefix = scope == GEONN_OPTIONS_RELATION ? "" : is_reference ? "ref_" : "obs_",
+		.prefix = is_of_one(scope) ? "" : is_reference ? "ref_" : "obs_",
 			.name = geonn_role_option(role),
 			.kind = OPTION_COLUMN,
 			.offset = (is_reference ? offsetof(GeonnOptions, reference.names) : offsetof(GeonnOptions, observation.names)) +
 			role * sizeof(char *)
 	};
+	if (scope == GEONN_OPTIONS_CLUSTERS && (role == COLUMN_SHAPE || role == COLUMN_RADIUS))
+		return false;
 	return is_reference || scope == GEONN_OPTIONS_JOIN;
 }
 
@@ -268,7 +277,7 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 						JsonbTypeName(&value)),
 				 errhint("The options of this function are %s, as in '{\"%s\": \"code\"}'.",
 						 list_options(scope),
-						 scope == GEONN_OPTIONS_RELATION ? "id" : "ref_id")));
+						 is_of_one(scope) ? "id" : "ref_id")));
 
 	iterator = JsonbIteratorInit(&json->root);
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
@@ -284,9 +293,10 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 	}
 
 	options->observation.prefix = "obs_";
-	options->reference.prefix = scope == GEONN_OPTIONS_RELATION ? "" : "ref_";
+	options->reference.prefix = is_of_one(scope) ? "" : "ref_";
 	options->observation.refuses_srids = options->reference.refuses_srids = !options->transform;
 	options->observation.paired = options->reference.paired = scope == GEONN_OPTIONS_JOIN;
+	options->reference.points_alone = scope == GEONN_OPTIONS_CLUSTERS;
 	check_names(&options->observation);
 	check_names(&options->reference);
 }

@@ -24,7 +24,8 @@ typedef enum GeonnOptionsScope
 {
 	GEONN_OPTIONS_JOIN,			/* columns of both sides, and how to search */
 	GEONN_OPTIONS_POINTS,		/* columns of the references, and how to search */
-	GEONN_OPTIONS_RELATION		/* columns of one relation, without a prefix; GeonnOptions.reference gets them */
+	GEONN_OPTIONS_RELATION,		/* columns of one relation, without a prefix; GeonnOptions.reference gets them */
+	GEONN_OPTIONS_CLUSTERS		/* those of one relation of points without radiuses, and how to search */
 } GeonnOptionsScope;
 
 /*

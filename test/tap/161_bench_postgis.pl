@@ -36,7 +36,9 @@ my @expected = (
 	(map { [ qr/^$_ zones, 160,000 rows$/, qr/^[\d.]+×$/ ] } 'ST_Covers of geography, \d+', 'ST_Contains of geometry, \d+'),
 	[ qr/^counts by GROUP BY, \d+ zones$/, qr/^[\d.]+×$/ ],
 	(map { [ "$_, one row by its key", qr/^[\d.]+×$/ ] } 'ST_Contains', 'ST_Covers'),
-	[ 'ST_DWithin, 500 m, of 20,000 streets, 20,000 rows', qr/^[\d.]+×$/ ]);
+	[ 'ST_DWithin, 500 m, of 20,000 streets, 20,000 rows', qr/^[\d.]+×$/ ],
+	[ 'clusters of 20,000 points, 50 m', qr/^[\d.]+×$/ ],
+	[ 'clusters of 20,000 points at one place', qr/^[\d.]+ ms$/ ]);
 
 my $scratch = PostgreSQL::Test::Utils::tempdir_short();
 my $said = do

@@ -21,13 +21,14 @@
  *
  *	cpu/built.c			what is built of a dataset
  *	cpu/turn.c			what a turn is; cpu/turn_cells.c, cpu/turn_tasks.c,
- *						cpu/turn_pairs.c and cpu/turn_counts.c
+ *						cpu/turn_pairs.c, cpu/turn_counts.c and cpu/turn_clusters.c
  *	cpu/index			the index of points, and exact sums and extremes of the weights in any part of it
  *	cpu/walk			walks through the index, and one observation's candidates
  *	cpu/squares			the table of squares
  *	cpu/arcs			the index of arcs, with shapes/boxes.c and shapes/polygons.c; its searches, counts and places, and
  *						what observations are that are shapes
  *	cpu/counts			counts within radii
+ *	cpu/clusters		clusters of references
  *	cpu/base/path.c		the hot loops' versions for kinds of processors
  */
 #ifndef _GNU_SOURCE
@@ -381,6 +382,8 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 	search->ways[GEONN_KIND_CPU] |= 1u << (cells != NULL ? GEONN_WAY_SQUARES : way_gone(search, GEONN_KIND_CPU));
 	if (cells != NULL)
 		return cpu_turn_cells(search, built, cells);
+	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_CLUSTERS)
+		return cpu_turn_clusters(search, built);
 	room = take_room(cpu);
 	if (room == NULL)
 	{
@@ -403,10 +406,10 @@ cpu_device_turn(struct device *device, struct search *search)
 	bool		goes_on;
 
 	/* The scheduler has the shapes built after the dataset, and after them what the dataset lacks for such shapes. */
-	if (search->shapes != NULL && (search->shapes->built[CPU_NUMBER] == NULL || !suffices(first, search, search->algorithm)))
+	if (search->arcs > 0 && (search->shapes->built[CPU_NUMBER] == NULL || !suffices(first, search, search->algorithm)))
 		return DEVICE_YIELDED;
 	/* no way has been gone yet: the search begins, or begins again */
-	if (search->shapes != NULL && search->ways[GEONN_KIND_CPU] == 0)
+	if (search->arcs > 0 && search->ways[GEONN_KIND_CPU] == 0)
 		cpu_probes_forget_left(cpu_turn_probes(search));
 	built = cpu_built_for(first, search, &fits);
 	thread_pool_enter();

@@ -54,6 +54,9 @@ struct device;
  * With radii, a search counts the candidates within each radius, adds up their weights, and finds the extremes of the
  * weights if the question asks for them; protocol_search.h says what the pairs are.  k is 0.  With places, a search
  * writes the place and the fraction of each pair.
+ *
+ * With min_points, the observations are the references, and the question is for their clusters: k and radii are 0, and the
+ * radius is max_distance.
  */
 struct question
 {
@@ -65,6 +68,7 @@ struct question
 	bool		extremes;		/* find the extremes of weights as well; false without radii */
 	bool		places;			/* pairs have their places; only of arcs */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
+	uint32_t	min_points;		/* how many references are around a core point, itself among them; 0: no clusters */
 };
 
 /* The last pair that fitted, where the batch was full before all pairs of an observation were written. */
@@ -93,8 +97,9 @@ struct search
 									 * search last; auto before */
 	struct geonn_batch_columns columns;
 	struct dataset *shapes;		/* the arcs of observations that are shapes, with no other columns; NULL: they are points.  The
-								 * device that builds structures of them first copies them from the batch */
-	uint32_t	arcs;			/* how many rows of the batch these are */
+								 * device that builds structures of them first copies them from the batch.  Of a search for
+								 * clusters an empty dataset, for what devices build */
+	uint32_t	arcs;			/* how many rows of the batch are arcs of shapes */
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* how many observations the batch has */
 	double		pairs_each;		/* the mean number of pairs of an observation in the slot's last search, if that asked

@@ -49,7 +49,8 @@ static bool
 is_same_question(const struct question *a, const struct question *b)
 {
 	return a->k == b->k && a->ties == b->ties && a->radii == b->radii && a->extremes == b->extremes &&
-		a->places == b->places && a->algorithm == b->algorithm && a->max_distance == b->max_distance;
+		a->places == b->places && a->algorithm == b->algorithm && a->max_distance == b->max_distance &&
+		a->min_points == b->min_points;
 }
 
 /* Return whether a request with radii is a count as protocol_search.h describes it. */
@@ -63,6 +64,14 @@ is_count(const struct geonn_search *request)
 		if (!(request->radius[i] >= 0) || (i > 0 && !(request->radius[i] > request->radius[i - 1])))
 			return false;
 	return true;
+}
+
+/* Return whether a request with min_points asks for clusters as protocol_search.h describes them. */
+static bool
+asks_for_clusters(const struct geonn_search *request, const struct dataset *dataset)
+{
+	return request->k == 0 && request->radii == 0 && request->flags == 0 && request->rows == dataset->count &&
+		(dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS)) == 0;
 }
 
 /* Return whether a client may ask this question.  If not, end the session. */
@@ -82,6 +91,8 @@ check_question(struct session *session, const struct geonn_search *request,
 			 request->flags & ~SEARCH_FLAGS ||
 			 (request->radii == 0 && request->flags & GEONN_SEARCH_EXTREMES))
 		session_fail_protocol(session, "unknown algorithm or flags");
+	else if (request->min_points > 0 && !asks_for_clusters(request, session->dataset))
+		session_fail_protocol(session, "clusters with another question, or of other references than all");
 	else if (request->radii > 0 && !is_count(request))
 		session_fail_protocol(session, "a count with too many radii, or with radii that do not rise");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
@@ -112,7 +123,7 @@ has_shapes(struct session *session, struct slot *slot, const struct geonn_search
 		slot_forget_shapes(slot);
 	if (!(request->flags & GEONN_SEARCH_SHAPES))
 		return true;
-	if (!goes_on && !slot_begin_shapes(slot, &failure))
+	if (!goes_on && !slot_begin_shapes(slot, GEONN_COLUMN_ARC, &failure))
 	{
 		session_fail(session, &failure);
 		return false;
@@ -130,11 +141,45 @@ has_shapes(struct session *session, struct slot *slot, const struct geonn_search
 	return false;
 }
 
+/*
+ * See that a slot has what holds the clusters that a search is for; a search that goes on finds those of the one before.  If
+ * memory is short, end the session.
+ */
+static bool
+has_clusters(struct session *session, struct slot *slot, const struct geonn_search *request, const struct question *question)
+{
+	struct failure failure;
+
+	if (request->first > 0 && slot->shapes != NULL && is_same_question(question, &slot->search.question))
+		return true;
+	slot_forget_shapes(slot);
+	if (slot_begin_shapes(slot, 0, &failure))
+		return true;
+	session_fail(session, &failure);
+	return false;
+}
+
+/* Have the references of a dataset be the observations: they take the place of a batch's rows. */
+static void
+observe_references(struct geonn_batch_columns *columns, const struct dataset *dataset)
+{
+	int64_t    *tag = columns->tag;
+
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+	{
+		void	   *column = dataset_column_of(dataset, i);
+
+		memcpy((char *) columns + dataset_columns[i].batch_member, &column, sizeof(column));
+	}
+	columns->tag = tag;			/* answers go there */
+}
+
 void
 session_search(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_search *request = &message->search;
-	struct slot *slot = session_filled_slot(session, request->slot, request->rows);
+	bool		has_rows = request->min_points == 0;
+	struct slot *slot = session_filled_slot(session, request->slot, has_rows ? request->rows : 1);
 	struct search *search;
 	struct cutoff cutoff = {0};
 	double		pairs_each = 0.0;
@@ -144,10 +189,14 @@ session_search(struct session *session, const union geonn_message *message)
 		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
 		.places = (request->flags & GEONN_SEARCH_PLACES) != 0,
 		.algorithm = (enum geonn_algorithm) request->algorithm,
-		.max_distance = request->max_distance
+		.max_distance = request->max_distance,
+		.min_points = request->min_points
 	};
 
-	if (slot == NULL || !check_question(session, request, &question) || !has_shapes(session, slot, request, &observations))
+	if (!has_rows)
+		question.algorithm = GEONN_ALGORITHM_INDEX; /* no other clusters */
+	if (slot == NULL || !check_question(session, request, &question) ||
+		!(has_rows ? has_shapes(session, slot, request, &observations) : has_clusters(session, slot, request, &question)))
 		return;
 	geonn_assert(session->dataset->sealed);
 	if (request->radii > 0)
@@ -170,10 +219,12 @@ session_search(struct session *session, const union geonn_message *message)
 	search->dataset = session->dataset;
 	search->question = question;
 	search->columns = slot->columns;
+	if (!has_rows)
+		observe_references(&search->columns, search->dataset);
 	search->first = request->first;
 	search->rows = observations;
 	search->shapes = slot->shapes;
-	search->arcs = slot->shapes != NULL ? request->rows : 0;
+	search->arcs = request->flags & GEONN_SEARCH_SHAPES ? request->rows : 0;
 	search->cutoff = slot->cutoff = cutoff;
 	search->choice = search_choice(search, session->choice);
 	search->pairs_each = pairs_each;
@@ -183,7 +234,7 @@ session_search(struct session *session, const union geonn_message *message)
 		call_add(session->call, &(struct geonn_statistics) {
 			.batches = 1,
 			/* observations have no tag */
-			.bytes = request->rows * (dataset_row_bytes(session->dataset) - sizeof(int64_t))
+			.bytes = has_rows ? request->rows * (dataset_row_bytes(session->dataset) - sizeof(int64_t)) : 0
 		});
 
 	if (session->dataset->count == 0)

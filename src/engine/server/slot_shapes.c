@@ -27,8 +27,8 @@ slot_forget_shapes(struct slot *slot)
 }
 
 bool
-slot_begin_shapes(struct slot *slot, struct failure *failure)
+slot_begin_shapes(struct slot *slot, uint32_t columns, struct failure *failure)
 {
-	slot->shapes = dataset_create(NO_ID, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC);
-	return slot->shapes != NULL || fail(failure, GEONN_ERROR_MEMORY, "not enough memory for lines and polygons");
+	slot->shapes = dataset_create(NO_ID, GEONN_METRIC_SPHERE, columns);
+	return slot->shapes != NULL || fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
 }

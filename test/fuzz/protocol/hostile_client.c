@@ -105,6 +105,7 @@ static void
 take_results(struct hostile *hostile, const struct geonn_results *results)
 {
 	struct hostile_slot *slot;
+	uint32_t	most;
 
 	if (results->slot >= GEONN_RING_SLOTS)
 		steps_broken("results are of a slot of the ring");
@@ -113,8 +114,8 @@ take_results(struct hostile *hostile, const struct geonn_results *results)
 		return;
 	if (slot->start == NULL)
 		steps_broken("results are of a batch");
-	if (results->pairs > slot->columns.room ||
-		results->observations > slot->columns.rows - results->first)
+	most = slot->columns.rows > hostile->references ? slot->columns.rows : hostile->references;
+	if (results->pairs > slot->columns.room || results->observations > most - results->first)
 		steps_broken("results have room in their batch");
 	slot->answered = results->first + results->observations;
 }
@@ -151,7 +152,10 @@ receive(struct hostile *hostile, int patience_ms)
 	{
 		hostile->dataset = last_dataset = message.opened.dataset;
 		hostile->columns = message.opened.columns;
+		hostile->references = (uint32_t) message.opened.references;
 	}
+	else if (type == GEONN_SEALED)
+		hostile->references = (uint32_t) message.sealed.references;
 	else if (type == GEONN_BATCH)
 		take_batch(hostile, &message.batch, descriptor);
 	else if (type == GEONN_RESULTS)
@@ -505,6 +509,12 @@ say_search(struct hostile *hostile, const struct step *step)
 		search.radii = 1 + step->numbers[0] % (GEONN_RADII_MAX + 1);
 		for (uint32_t i = 0; i < search.radii && i < GEONN_RADII_MAX; i++)
 			search.radius[i] = step->numbers[1] / 2560 % 2 ? scribble_number(step->numbers[1] + i) : 50000.0 * i * i;
+	}
+	if (step->numbers[1] / 640 % 4 == 2 && slot->columns.shape == NULL)
+	{
+		search.k = search.flags = 0;
+		search.min_points = 1 + step->numbers[0] % 9;
+		search.rows = hostile->references + (step->numbers[0] / 72 % 8 == 0);
 	}
 	search.first = step->numbers[0] / 1024 % 2 && slot->answered < search.rows ?
 		slot->answered : 0;

@@ -49,6 +49,7 @@ struct hostile
 	int			socket;			/* -1: not connected */
 	uint64_t	dataset;
 	uint32_t	columns;
+	uint32_t	references;		/* of a sealed dataset; a search for clusters has them as observations */
 	struct hostile_slot slots[GEONN_RING_SLOTS];
 };
 

@@ -35,6 +35,7 @@ struct cpu_references;
 struct cpu_neighbours_piece;
 struct cpu_count_piece;
 struct cpu_cells_building;
+struct cpu_clusters;
 struct cpu_cells_search;
 
 struct cpu_path
@@ -61,6 +62,9 @@ struct cpu_path
 
 	/* cpu/counts/count.h */
 	void		(*count) (struct cpu_count_piece *piece);
+
+	/* cpu/clusters/clusters.h */
+	void		(*clusters_work) (struct cpu_clusters *clusters, uint32_t item);
 };
 
 /*

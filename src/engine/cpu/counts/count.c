@@ -239,34 +239,14 @@ count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 }
 
 /*
- * For each of the nodes from `node` on, compute the squared chord to the farthest corner of its box.
- */
-CPU_WALK_INLINE void
-farthest_corners(const struct cpu_index *index, uint32_t node, const struct cpu_box *box, double *chords)
-{
-#pragma GCC unroll 16
-	for (int i = 0; i < INDEX_WIDTH; i += LANES)
-	{
-		lanes		reach[3];
-
-		for (int axis = 0; axis < 3; axis++)
-			reach[axis] = lanes_larger(lanes_minus(lanes_all(box->low[axis]), lanes_load(index->low[axis] + node + i)),
-									   lanes_minus(lanes_load(index->high[axis] + node + i), lanes_all(box->low[axis])));
-		lanes_store(chords + i, lanes_chord(reach[0], reach[1], reach[2]));
-	}
-}
-
-/*
  * Add those positions of the walk's part that lie under nodes first_node ... end_node - 1 of a level.
  */
 static void
 add_nodes(struct walk *walk, int level, uint32_t first_node, uint32_t end_node, uint32_t from, uint32_t to)
 {
-	uint64_t	first = (uint64_t) first_node << INDEX_BITS * (level + 1);
-	uint64_t	end = (uint64_t) end_node << INDEX_BITS * (level + 1);
+	struct cpu_part below = cpu_part_below(walk->part, level, first_node, end_node);
 
-	add_positions(walk, first > walk->part.first ? (uint32_t) first : walk->part.first,
-				  end < walk->part.end ? (uint32_t) end : walk->part.end, from, to);
+	add_positions(walk, below.first, below.end, from, to);
 }
 
 /* Return a bit for each of INDEX_WIDTH nodes from `node` on, set if the node's references are of several parties. */
@@ -309,7 +289,7 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 		uint32_t	whole;
 
 		/* a node within the smallest radius is within all radii */
-		farthest_corners(index, first, &walk->box, farthest);
+		cpu_node_corners(index, first, &walk->box, farthest);
 		whole = taken & cpu_within(farthest, radii->certain[from]);
 		left &= ~whole;
 		while (whole != 0)

@@ -103,6 +103,25 @@ cpu_node_bounds(const struct cpu_index *index, uint32_t node, const struct cpu_b
 }
 
 /*
+ * For each of the nodes from `node` on, compute a bound: no squared chord between a point in the box and a position below the
+ * node is greater.  Rounding is monotone, so the farthest corners need no margin, either.
+ */
+CPU_WALK_INLINE void
+cpu_node_corners(const struct cpu_index *index, uint32_t node, const struct cpu_box *box, double *bounds)
+{
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
+	{
+		lanes		reach[3];
+
+		for (int axis = 0; axis < 3; axis++)
+			reach[axis] = lanes_larger(lanes_minus(lanes_all(box->high[axis]), lanes_load(index->low[axis] + node + i)),
+									   lanes_minus(lanes_load(index->high[axis] + node + i), lanes_all(box->low[axis])));
+		lanes_store(bounds + i, lanes_chord(reach[0], reach[1], reach[2]));
+	}
+}
+
+/*
  * A bit for each of INDEX_WIDTH values, set if the value is at most the limit.
  */
 CPU_WALK_INLINE uint32_t
@@ -354,6 +373,18 @@ cpu_part_children(struct cpu_part part, int level, uint32_t number)
 	first = first > part_first ? first : part_first;
 	last = last < part_last ? last : part_last;
 	return (struct cpu_nodes) {first, last - first + 1};
+}
+
+/* Those positions of a part that lie under nodes first ... end - 1 of a level; at least one must. */
+CPU_WALK_INLINE struct cpu_part
+cpu_part_below(struct cpu_part part, int level, uint32_t first, uint32_t end)
+{
+	uint64_t	below = (uint64_t) first << INDEX_BITS * (level + 1);
+	uint64_t	behind = (uint64_t) end << INDEX_BITS * (level + 1);
+
+	return (struct cpu_part) {
+		below > part.first ? (uint32_t) below : part.first, behind < part.end ? (uint32_t) behind : part.end
+	};
 }
 
 /*

@@ -1,0 +1,184 @@
+/*
+ * clusters.c
+ *		Clusters of the references of a dataset on the CPU: DBSCAN with one answer.
+ *
+ * Clusters are found for the positions of the index: references at one place, of one group and with the same windows, have
+ * the same neighbours, so a million coincident references cost no more than one.  The work goes phase by phase
+ * (clusters_state.h), and in each phase leaf by leaf or node by node, side by side on all threads that are free.  A phase
+ * begins when all items of the one before it are done; a turn may end behind any item, and the next turn goes on from there.
+ *
+ * Which threads do what, and when, decides which way sets are united in, but not which positions are in a set.  Sets are
+ * numbered in the order of the dataset, by their first place, so the numbers do not depend on it either.
+ */
+#include "engine/cpu/clusters/clusters_state.h"
+
+#include <stdlib.h>
+
+#include "common/metric.h"
+#include "engine/base/clock.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/memory_columns.h"
+#include "engine/base/thread_pool.h"
+
+/* sets are numbered for so many places at a time */
+#define BLOCK_PLACES 4096
+
+/* Lay out the memory, and return its bytes.  With NULL as memory, only compute the bytes. */
+static size_t
+place_columns(struct cpu_clusters *clusters, void *memory)
+{
+	const struct index_shape *shape = &clusters->index->shape;
+	struct column_block block = {memory, 0};
+
+	COLUMN_PLACE(&block, clusters->parent, shape->positions);
+	COLUMN_PLACE(&block, clusters->number, shape->positions);
+	COLUMN_PLACE(&block, clusters->position, clusters->index->references);
+	COLUMN_PLACE(&block, clusters->core, shape->nodes[0]);
+	COLUMN_PLACE(&block, clusters->first_core, shape->all_nodes);
+	COLUMN_PLACE(&block, clusters->joined, shape->all_nodes);
+	return block.bytes;
+}
+
+/* Begin a phase.  level: of ACROSS and JOIN. */
+static void
+begin_phase(struct cpu_clusters *clusters, enum clusters_phase phase, int level)
+{
+	clusters->phase = phase;
+	clusters->level = level;
+	clusters->items = phase == CLUSTERS_JOIN ? clusters->index->shape.nodes[level + 1] :
+		phase == CLUSTERS_NUMBERS ? (uint32_t) (clusters->index->references / BLOCK_PLACES + 1) : clusters->index->shape.nodes[0];
+	atomic_store(&clusters->next, 0);
+}
+
+static void
+begin_next_phase(struct cpu_clusters *clusters)
+{
+	int			level = clusters->level;
+
+	switch (clusters->phase)
+	{
+		case CLUSTERS_INSIDE:
+			begin_phase(clusters, CLUSTERS_ACROSS, 0);
+			return;
+		case CLUSTERS_ACROSS:
+			if (level + 1 < clusters->index->shape.levels)
+				begin_phase(clusters, CLUSTERS_JOIN, level);
+			else
+				begin_phase(clusters, CLUSTERS_BORDER, 0);
+			return;
+		case CLUSTERS_JOIN:
+			begin_phase(clusters, CLUSTERS_ACROSS, level + 1);
+			return;
+		default:
+			begin_phase(clusters, clusters->phase + 1, 0);
+			return;
+	}
+}
+
+struct cpu_clusters *
+cpu_clusters_create(const struct search *search, const struct cpu_index *index, struct failure *failure)
+{
+	const struct question *question = &search->question;
+	struct cpu_clusters *clusters = calloc(1, sizeof(*clusters));
+
+	if (clusters == NULL)
+	{
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+		return NULL;
+	}
+	clusters->dataset = search->dataset;
+	clusters->index = index;
+	clusters->min_points = question->min_points;
+	clusters->radius = question->max_distance;
+	clusters->within = geonn_metric_radius_limit(search->dataset->metric, question->max_distance);
+	clusters->certain = geonn_metric_certain_limit(search->dataset->metric, question->max_distance);
+	clusters->bytes = place_columns(clusters, NULL);
+	clusters->memory = memory_block_allocate(clusters->bytes, failure, "the clusters of %zu references", index->references);
+	if (clusters->memory == NULL)
+	{
+		free(clusters);
+		return NULL;
+	}
+	place_columns(clusters, clusters->memory);
+	begin_phase(clusters, CLUSTERS_CORES, 0);
+	return clusters;
+}
+
+size_t
+cpu_clusters_bytes(const struct cpu_clusters *clusters)
+{
+	return clusters->bytes;
+}
+
+void
+cpu_clusters_free(struct cpu_clusters *clusters)
+{
+	if (clusters != NULL)
+		memory_block_release(clusters->memory, clusters->bytes);
+	free(clusters);
+}
+
+/* Number the sets whose first place is in a block of places. */
+static void
+number_sets(struct cpu_clusters *clusters, uint32_t block)
+{
+	size_t		end = ((size_t) block + 1) * BLOCK_PLACES;
+
+	for (size_t place = (size_t) block * BLOCK_PLACES; place < end && place < clusters->index->references; place++)
+	{
+		uint32_t	position = clusters->position[place];
+		uint32_t   *number;
+
+		if (!clusters_is_core(clusters, position))
+			continue;
+		number = &clusters->number[clusters_root(clusters, position)];
+		if (*number == 0)
+			*number = ++clusters->numbers;
+	}
+}
+
+/* Take items of the present phase and work on them, until none is left or the turn is over.  Each thread does so. */
+static void
+work_piece(void *context, size_t number)
+{
+	struct cpu_clusters *clusters = context;
+	uint64_t	item;
+
+	(void) number;
+	do
+	{
+		item = atomic_fetch_add(&clusters->next, 1);
+		if (item >= clusters->items)
+			return;
+		if (clusters->phase == CLUSTERS_NUMBERS)
+			number_sets(clusters, (uint32_t) item);
+		else
+			cpu_path->clusters_work(clusters, (uint32_t) item);
+	} while (now_ms() < clusters->end_ms && !atomic_load_explicit(clusters->cancelled, memory_order_relaxed));
+}
+
+bool
+cpu_clusters_go_on(struct cpu_clusters *clusters, const atomic_bool *cancelled, int64_t end_ms)
+{
+	clusters->cancelled = cancelled;
+	clusters->end_ms = end_ms;
+	while (clusters->phase != CLUSTERS_COMPLETE)
+	{
+		thread_pool_run(work_piece, clusters, clusters->phase == CLUSTERS_NUMBERS ? 1 : thread_pool_threads());
+		if (atomic_load(&clusters->next) < clusters->items || atomic_load(cancelled))
+			return false;
+		begin_next_phase(clusters);
+	}
+	return true;
+}
+
+int64_t
+cpu_clusters_of(const struct cpu_clusters *clusters, uint32_t place)
+{
+	uint32_t	position = clusters->position[place];
+	bool		is_core = clusters_is_core(clusters, position);
+	uint32_t	core = is_core ? position : atomic_load_explicit(&clusters->parent[position], memory_order_relaxed);
+	int64_t		number = core == CLUSTERS_NONE ? 0 : clusters->number[clusters_root(clusters, core)];
+
+	return is_core ? number : -number;
+}

@@ -1,0 +1,108 @@
+/*
+ * clusters_state.h
+ *		What the work on clusters has at any time, for the files of this room.
+ *
+ * A set is a tree of core positions: each has a parent, and a root is its own.  The parent of a core position has never a
+ * greater number, so the root is the least of its set.  Threads unite sets side by side, without locks.
+ */
+#ifndef GEONN_CPU_CLUSTERS_STATE_H
+#define GEONN_CPU_CLUSTERS_STATE_H
+
+#include "engine/cpu/clusters/clusters.h"
+
+/* no position */
+#define CLUSTERS_NONE UINT32_MAX
+
+/* The phases, in their order; ACROSS and JOIN alternate, level by level.  In brackets: what a phase goes through. */
+enum clusters_phase
+{
+	CLUSTERS_CORES,				/* [leaves] which positions are core */
+	CLUSTERS_INSIDE,			/* [leaves] unite core positions of one leaf */
+	CLUSTERS_ACROSS,			/* [leaves] unite core positions below nodes of the level that have one parent */
+	CLUSTERS_JOIN,				/* [nodes of the level above] which nodes have one set */
+	CLUSTERS_BORDER,			/* [leaves] the nearest core position of all others */
+	CLUSTERS_PLACES,			/* [leaves] the position of each place */
+	CLUSTERS_NUMBERS,			/* [blocks of places] number the sets in the order of places; on one thread */
+	CLUSTERS_COMPLETE
+};
+
+struct cpu_clusters
+{
+	const struct dataset *dataset;
+	const struct cpu_index *index;
+	uint32_t	min_points;
+	double		radius;			/* metres */
+	double		within;			/* every pair within the radius has at most this squared chord */
+	double		certain;		/* every pair with at most this squared chord is within the radius */
+	const atomic_bool *cancelled;	/* of the present turn */
+	int64_t		end_ms;			/* of the present turn */
+
+	enum clusters_phase phase;
+	int			level;			/* of ACROSS and JOIN: the level of the nodes that are united */
+	uint32_t	items;			/* how many leaves, nodes or blocks the phase goes through */
+	atomic_uint_fast64_t next;	/* the next item that a thread takes */
+
+	/*
+	 * [positions] of a core position: its parent.  Of another one, after BORDER: its nearest core position, or
+	 * CLUSTERS_NONE.
+	 */
+	_Atomic uint32_t *parent;
+	uint32_t   *core;			/* [leaves] a bit for each core position */
+	uint32_t   *first_core;		/* [nodes of all levels] the first core position below each node, or CLUSTERS_NONE */
+	uint8_t    *joined;			/* [nodes of all levels] all core positions below the node are surely of one set */
+	uint32_t   *position;		/* [references] by place */
+	uint32_t   *number;			/* [positions] of each root */
+	uint32_t	numbers;		/* how many roots have one */
+	void	   *memory;
+	size_t		bytes;
+};
+
+static inline bool
+clusters_is_core(const struct cpu_clusters *clusters, uint32_t position)
+{
+	return clusters->core[position / INDEX_WIDTH] >> position % INDEX_WIDTH & 1;
+}
+
+/* Return the root of a core position's set, and shorten the way to it. */
+static inline uint32_t
+clusters_root(const struct cpu_clusters *clusters, uint32_t position)
+{
+	uint32_t	parent = atomic_load_explicit(&clusters->parent[position], memory_order_relaxed);
+
+	while (parent != position)
+	{
+		uint32_t	above = atomic_load_explicit(&clusters->parent[parent], memory_order_relaxed);
+
+		/* another thread may have shortened it already */
+		if (above != parent)
+			(void) atomic_compare_exchange_strong_explicit(&clusters->parent[position], &parent, above,
+														   memory_order_relaxed, memory_order_relaxed);
+		position = above;
+		parent = atomic_load_explicit(&clusters->parent[position], memory_order_relaxed);
+	}
+	return position;
+}
+
+/* Unite the sets of two core positions: the greater root gets the lesser one as its parent. */
+static inline void
+clusters_unite(struct cpu_clusters *clusters, uint32_t a, uint32_t b)
+{
+	for (;;)
+	{
+		uint32_t	lesser;
+		uint32_t	greater;
+		uint32_t	root;
+
+		a = clusters_root(clusters, a);
+		b = clusters_root(clusters, b);
+		if (a == b)
+			return;
+		lesser = a < b ? a : b;
+		greater = root = a < b ? b : a;
+		if (atomic_compare_exchange_strong_explicit(&clusters->parent[greater], &root, lesser, memory_order_relaxed,
+													memory_order_relaxed))
+			return;
+	}
+}
+
+#endif							/* GEONN_CPU_CLUSTERS_STATE_H */

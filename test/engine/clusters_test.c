@@ -1,0 +1,442 @@
+/*
+ * clusters_test.c
+ *		Clusters are those of the definition, in bytes: of any references, with groups and windows, by any version of the
+ *		loops, on any number of threads, with any room of batches, and wherever turns end.
+ *
+ * Usage: clusters_test [SEED [SETS|sanitized]]
+ *
+ * The oracle compares each pair by its distance, and has a union-find of its own.
+ *
+ * rooms: engine/cpu/clusters engine/cpu
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/metric.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/clusters/clusters.h"
+#include "engine/cpu/turn.h"
+#include "engine/search/candidates.h"
+#include "../lib/pages.h"
+#include "../lib/random.h"
+#include "../lib/verdict.h"
+#include "device_work.h"
+
+#define DEGREES 57.295779513082323
+
+static struct device machine;
+static atomic_bool cancelled;
+
+/* ---- references ---- */
+
+enum places
+{
+	EVERYWHERE,
+	IN_TOWN,					/* within some kilometres */
+	IN_SPOTS,					/* in crowds, with some between them */
+	ON_LATTICE,					/* many coincide, and many are exactly at the radius of each other */
+	AT_POLE,
+	AT_ANTIMERIDIAN,
+	COINCIDENT,
+	PLACES
+};
+
+static void
+draw_point(enum places places, double *latitude, double *longitude)
+{
+	double		spot = random_below(8);
+
+	switch (places)
+	{
+		case EVERYWHERE:
+			*latitude = asin(random_between(-1, 1)) * DEGREES;
+			*longitude = random_between(-180, 180);
+			return;
+		case IN_TOWN:
+			*latitude = random_between(52.4, 52.6);
+			*longitude = random_between(13.2, 13.6);
+			return;
+		case IN_SPOTS:
+			*latitude = random_below(9) == 0 ? random_between(40, 41) : 40 + spot / 8 + random_between(-0.002, 0.002);
+			*longitude = random_below(9) == 0 ? random_between(-4, -3) : -4 + spot / 8 + random_between(-0.002, 0.002);
+			return;
+		case ON_LATTICE:
+			*latitude = random_below(12) / 64.0;
+			*longitude = random_below(12) / 64.0;
+			return;
+		case AT_POLE:
+			*latitude = random_below(9) == 0 ? 90 : 90 - fabs(random_magnitude(1e-6, 0.1));
+			*longitude = random_between(-180, 180);
+			return;
+		case AT_ANTIMERIDIAN:
+			*latitude = random_between(-0.05, 0.05);
+			*longitude = 180 + random_between(-0.05, 0.05);
+			if (random_below(2) && *longitude > 180)
+				*longitude -= 360;
+			return;
+		case COINCIDENT:
+		case PLACES:
+			*latitude = 1;
+			*longitude = 2;
+			return;
+	}
+}
+
+static struct dataset *
+make_dataset(size_t count, enum places places, enum geonn_metric metric, uint32_t columns, int64_t moments)
+{
+	struct dataset *made = dataset_create(1, metric, columns);
+
+	made->count = count;
+	made->sealed = true;
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		if (dataset_columns[i].present == 0 || dataset_columns[i].present & columns)
+		{
+			void	   *column = calloc(count, dataset_columns[i].width);
+
+			memcpy((char *) made + dataset_columns[i].member, &column, sizeof(column));
+		}
+	for (size_t i = 0; i < count; i++)
+	{
+		draw_point(places, &made->latitude[i], &made->longitude[i]);
+		made->tag[i] = (int64_t) (3 * i) - 50;
+		if (made->group != NULL)
+			made->group[i] = random_below(4) * 10;
+		for (int window = 0; window < GEONN_WINDOWS_MAX && made->edges != NULL; window++)
+			if (made->low[window] != NULL)
+			{
+				made->low[window][i] = random_below((int) moments);
+				made->high[window][i] = made->low[window][i] + 1 + random_below((int) moments / 8 + 2);
+				made->edges[i] |= geonn_edges_of(window, (enum geonn_edge) random_below(2), (enum geonn_edge) random_below(2));
+			}
+	}
+	return made;
+}
+
+/* ---- the oracle ---- */
+
+struct oracle
+{
+	const struct dataset *dataset;
+	double		radius;
+	uint32_t   *order;			/* places, by latitude */
+	uint32_t   *neighbours;
+	uint32_t   *parent;
+	struct candidate *nearest;	/* the nearest core reference of each */
+	double	   *answer;
+	uint32_t	min_points;
+};
+
+static const double *sorted_latitude;
+
+static int
+compare_latitudes(const void *a, const void *b)
+{
+	double		first = sorted_latitude[*(const uint32_t *) a];
+	double		second = sorted_latitude[*(const uint32_t *) b];
+
+	return first < second ? -1 : first > second;
+}
+
+static uint32_t
+oracle_root(const struct oracle *oracle, uint32_t place)
+{
+	while (oracle->parent[place] != place)
+		place = oracle->parent[place] = oracle->parent[oracle->parent[place]];
+	return place;
+}
+
+static bool
+are_neighbours(const struct oracle *oracle, uint32_t a, uint32_t b, double *distance)
+{
+	const struct dataset *dataset = oracle->dataset;
+
+	if (dataset->group != NULL && dataset->group[a] != dataset->group[b])
+		return false;
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (dataset->low[i] != NULL &&
+			!geonn_windows_overlap(i, dataset->low[i][a], dataset->high[i][a], dataset->edges[a],
+								   dataset->low[i][b], dataset->high[i][b], dataset->edges[b]))
+			return false;
+	if (a > b)
+		return are_neighbours(oracle, b, a, distance);
+	*distance = geonn_metric_distance(dataset->metric, dataset->latitude[a], dataset->longitude[a],
+									  dataset->latitude[b], dataset->longitude[b]);
+	return *distance <= oracle->radius;
+}
+
+static void
+count_pair(struct oracle *oracle, uint32_t a, uint32_t b, double distance)
+{
+	(void) distance;
+	oracle->neighbours[a]++;
+	oracle->neighbours[b] += a != b;
+}
+
+static void
+unite_pair(struct oracle *oracle, uint32_t a, uint32_t b, double distance)
+{
+	bool		is_core[2] = {oracle->neighbours[a] >= oracle->min_points, oracle->neighbours[b] >= oracle->min_points};
+
+	if (is_core[0] && is_core[1])
+		oracle->parent[oracle_root(oracle, a)] = oracle_root(oracle, b);
+	else if (is_core[0] && candidate_before((struct candidate) {distance, a, 0}, oracle->nearest[b]))
+		oracle->nearest[b] = (struct candidate) {distance, a, 0};
+	else if (is_core[1] && candidate_before((struct candidate) {distance, b, 0}, oracle->nearest[a]))
+		oracle->nearest[a] = (struct candidate) {distance, b, 0};
+}
+
+/* Call a function for all pairs of neighbours, once for each pair. */
+static void
+go_through_pairs(struct oracle *oracle, void (*take) (struct oracle *oracle, uint32_t a, uint32_t b, double distance))
+{
+	const struct dataset *dataset = oracle->dataset;
+	double		reach = geonn_metric_latitudes(dataset->metric, oracle->radius);
+
+	for (size_t i = 0; i < dataset->count; i++)
+		for (size_t j = i; j < dataset->count; j++)
+		{
+			double		distance;
+
+			if (dataset->latitude[oracle->order[j]] - dataset->latitude[oracle->order[i]] > reach)
+				break;
+			if (are_neighbours(oracle, oracle->order[i], oracle->order[j], &distance))
+				take(oracle, oracle->order[i], oracle->order[j], distance);
+		}
+}
+
+/* Return what the pairs' column of distances should have, [count]. */
+static double *
+ask_oracle(const struct dataset *dataset, double radius, uint32_t min_points)
+{
+	size_t		count = dataset->count;
+	struct oracle oracle = {
+		dataset, radius, calloc(count, sizeof(uint32_t)), calloc(count, sizeof(uint32_t)), calloc(count, sizeof(uint32_t)),
+		calloc(count, sizeof(struct candidate)), calloc(count, sizeof(double)), min_points
+	};
+	uint32_t   *number = calloc(count, sizeof(uint32_t));
+	uint32_t	numbers = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		oracle.order[i] = oracle.parent[i] = i;
+		oracle.nearest[i] = (struct candidate) {INFINITY, UINT32_MAX, 0};
+	}
+	sorted_latitude = dataset->latitude;
+	qsort(oracle.order, count, sizeof(uint32_t), compare_latitudes);
+	go_through_pairs(&oracle, count_pair);
+	go_through_pairs(&oracle, unite_pair);
+	for (uint32_t i = 0; i < count; i++)
+		if (oracle.neighbours[i] >= min_points && number[oracle_root(&oracle, i)] == 0)
+			number[oracle_root(&oracle, i)] = ++numbers;
+	for (uint32_t i = 0; i < count; i++)
+		oracle.answer[i] = oracle.neighbours[i] >= min_points ? number[oracle_root(&oracle, i)] :
+			oracle.nearest[i].place == UINT32_MAX ? 0.0 : -(double) number[oracle_root(&oracle, oracle.nearest[i].place)];
+	free(oracle.order);
+	free(oracle.neighbours);
+	free(oracle.parent);
+	free(oracle.nearest);
+	free(number);
+	return oracle.answer;
+}
+
+/* ---- the engine ---- */
+
+static struct search
+ask(struct dataset *dataset, double radius, uint32_t min_points, uint32_t room)
+{
+	struct search search = {
+		.dataset = dataset,
+		.question = {.max_distance = radius,.min_points = min_points,.algorithm = GEONN_ALGORITHM_INDEX},
+		.algorithm = GEONN_ALGORITHM_INDEX,
+		.rows = (uint32_t) dataset->count,
+		.shapes = dataset_create(0, dataset->metric, 0),
+		.cancelled = &cancelled,
+		.columns = {
+			.room = room,
+			.latitude = dataset->latitude,
+			.longitude = dataset->longitude,
+			.tag = allocate_pages(room * sizeof(int64_t)),
+			.distance = allocate_pages(room * sizeof(double)),
+			.group = dataset->group,
+			.edges = dataset->edges
+		}
+	};
+
+	memcpy(search.columns.low, dataset->low, sizeof(dataset->low));
+	memcpy(search.columns.high, dataset->high, sizeof(dataset->high));
+	return search;
+}
+
+static void
+forget(struct search *search)
+{
+	free(search->columns.tag);
+	free(search->columns.distance);
+	device_forget(&machine, search->shapes);
+}
+
+/* Does the device give these answers, batch by batch? */
+static bool
+is_right(struct search *search, const double *right)
+{
+	struct failure failure;
+
+	for (search->first = 0; search->first < search->rows; search->first += search->answered)
+	{
+		search->answered = search->pairs = 0;
+		if (!device_work(&machine, search, &failure) || search->failed || search->answered == 0 || !search->one_each ||
+			memcmp(search->columns.distance, right + search->first, search->answered * sizeof(double)) != 0 ||
+			memcmp(search->columns.tag, search->dataset->tag + search->first, search->answered * sizeof(int64_t)) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Draw a radius at which about so many are neighbours; or just the distance of two references. */
+static double
+draw_radius(const struct dataset *dataset)
+{
+	uint32_t	a = (uint32_t) random_below((int) dataset->count);
+	uint32_t	b = (uint32_t) random_below((int) dataset->count);
+
+	if (random_below(8) == 0)
+		return fabs(random_magnitude(1e-3, 2e7));
+	for (int i = 0; i < 3 + random_below(20); i++)
+	{
+		uint32_t	other = (uint32_t) random_below((int) dataset->count);
+
+		if (geonn_metric_distance(dataset->metric, dataset->latitude[a], dataset->longitude[a], dataset->latitude[other],
+								  dataset->longitude[other]) <
+			geonn_metric_distance(dataset->metric, dataset->latitude[a], dataset->longitude[a], dataset->latitude[b],
+								  dataset->longitude[b]))
+			b = other;
+	}
+	if (a > b)
+	{
+		uint32_t	first = b;
+
+		b = a;
+		a = first;
+	}
+	return geonn_metric_distance(dataset->metric, dataset->latitude[a], dataset->longitude[a], dataset->latitude[b],
+								 dataset->longitude[b]);
+}
+
+/* Draw references and a question, and compare the answers.  Says what differs. */
+static bool
+set_is_right(int number, size_t most)
+{
+	static const char *const paths[] = {"portable", "avx2", "avx512"};
+	static const uint32_t columns[] = {
+		0, 0, GEONN_COLUMN_GROUP, GEONN_COLUMN_WINDOW, GEONN_COLUMN_WINDOW << 1 | GEONN_COLUMN_GROUP, GEONN_COLUMN_WINDOW * 3
+	};
+	struct failure failure;
+	enum places places = (enum places) random_below(PLACES);
+	enum geonn_metric metric = random_below(16) == 0 ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
+	size_t		count = 1 + (size_t) random_below((int) most);
+	struct dataset *dataset = make_dataset(count, places, metric, columns[random_below(6)], 2 + random_below(1000));
+	double		radius = draw_radius(dataset);
+	uint32_t	min_points = random_below(3) == 0 ? 1 + (uint32_t) random_below(3) : 1 + (uint32_t) random_below(20);
+	double	   *right = ask_oracle(dataset, radius, min_points);
+	struct search search = ask(dataset, radius, min_points, 1 + (uint32_t) random_below(2 * (int) most));
+	bool		same;
+
+	if (!cpu_path_choose(paths[number % 3], &failure))
+		cpu_path_choose(NULL, &failure);
+	thread_pool_set_threads(1 + (uint64_t) number % 4);
+	cpu_turn_set_ms(number % 2 ? 0 : CPU_TURN_MS);
+	same = is_right(&search, right);
+	if (!same)
+		printf("# set %d: %zu references, places %d, columns %u, metric %d, radius %.17g, min_points %u, path %s\n", number, count,
+			   places, dataset->columns, metric, radius, min_points, cpu_path->name);
+	free(right);
+	forget(&search);
+	device_forget(&machine, dataset);
+	return same;
+}
+
+/* ---- what is large ---- */
+
+/* Are all references of one cluster, all core, if they need so many neighbours? */
+static bool
+are_one(struct dataset *dataset, double radius, uint32_t min_points)
+{
+	struct search search = ask(dataset, radius, min_points, (uint32_t) dataset->count);
+	double	   *right = calloc(dataset->count, sizeof(double));
+	bool		same;
+
+	for (size_t i = 0; i < dataset->count; i++)
+		right[i] = 1;
+	same = is_right(&search, right);
+	free(right);
+	forget(&search);
+	return same;
+}
+
+static void
+test_crowds(size_t count)
+{
+	struct dataset *dataset = make_dataset(count, COINCIDENT, GEONN_METRIC_SPHERE, 0, 1);
+	struct dataset *chain = make_dataset(count, COINCIDENT, GEONN_METRIC_SPHERE, 0, 1);
+
+	report("coincident references are one cluster", are_one(dataset, 1, (uint32_t) count));
+	device_forget(&machine, dataset);
+	dataset = make_dataset(count, IN_TOWN, GEONN_METRIC_SPHERE, 0, 1);
+	report("references that are all near all are one cluster", are_one(dataset, 1e5, (uint32_t) count));
+	for (size_t i = 0; i < count; i++)
+		chain->latitude[i] = (double) i * (89.0 / (double) count);
+	report("a chain is one cluster", are_one(chain, 89.1 / (double) count * 111195, 2));
+	device_forget(&machine, chain);
+	device_forget(&machine, dataset);
+}
+
+static void
+test_memory(void)
+{
+	struct dataset *dataset = make_dataset(5000, EVERYWHERE, GEONN_METRIC_SPHERE, 0, 1);
+	struct search search = ask(dataset, 1e5, 3, 1);
+
+	(void) device_work(&machine, &search, &search.failure);
+	report("clusters take at most 13 bytes a reference, and some for columns",
+		   atomic_load(&search.shapes->built_bytes) <= 13 * dataset->count + 1024);
+	forget(&search);
+	search = ask(dataset, 1e5, 3, 1);
+	atomic_store(&cancelled, true);
+	report("a search that is cancelled ends without answers",
+		   device_work(&machine, &search, &search.failure) && search.answered == 0 && !search.failed);
+	atomic_store(&cancelled, false);
+	forget(&search);
+	device_forget(&machine, dataset);
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64_t	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20261130;
+	bool		sanitized = argc > 2 && strcmp(argv[2], "sanitized") == 0;
+	int			sets = sanitized ? 150 : argc > 2 ? atoi(argv[2]) : 600;
+	long		failures = 0;
+	struct failure failure;
+
+	machine.operations = &cpu_device_operations;
+	cpu_path_choose(NULL, &failure);
+	machine.operations->probe(&machine, &failure);
+	printf("# seed: %llu\n", (unsigned long long) seed);
+	for (int i = 0; i < sets; i++)
+	{
+		random_state = seed + ((uint64_t) i << 32);
+		failures += !set_is_right(i, i % 50 == 49 ? 6000 : i % 10 == 9 ? 1500 : 200);
+	}
+	report_failures("clusters of random references that differ from the definition's", failures);
+	test_crowds(sanitized ? 3000 : 100000);
+	test_memory();
+	machine.operations->close(&machine);
+	return summed_up();
+}
