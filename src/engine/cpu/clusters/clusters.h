@@ -36,7 +36,7 @@ extern int64_t cpu_clusters_of(const struct cpu_clusters *clusters, uint32_t pla
 /* Free the clusters; NULL is allowed. */
 extern void cpu_clusters_free(struct cpu_clusters *clusters);
 
-/* Do the present phase's work on one leaf, position or node (clusters_walk.c). */
+/* Do the present phase's work on one item (clusters_walk.c). */
 extern void CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item);
 
 #endif							/* GEONN_CPU_CLUSTERS_H */
