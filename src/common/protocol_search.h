@@ -40,14 +40,15 @@
  * then the greatest ones, -infinite likewise.  In a dataset without references an observation has no pair.  A count
  * counts a shape once, however many of its arcs are within a radius, with the weights that all of its arcs have.
  *
- * A search with min_points is for clusters of the references, points without parties and radiuses.  Two references are
- * neighbours if each would be a candidate of the other within max_distance; each is its own neighbour.  One with at least
- * min_points neighbours is core.  Core references that are neighbours are of one cluster, and so are all that a chain of such
- * pairs connects.  Clusters have numbers from 1 on, in the order of their first core references.  A reference that is not
- * core, but has core neighbours, is a border point of the cluster of the nearest of them, by (distance, order of the
- * references).  All others are noise.  The observations of the search are the references, in their order: rows is their
- * number, and the client writes none into the batch.  Each has one pair: the reference's tag, and as its distance the number
- * of its cluster, negative for a border point, and 0 for noise.
+ * A search with min_points is for clusters of the references, points without parties, radiuses, weights and excluded tags.  Two
+ * references are neighbours if each would be a candidate of the other within max_distance; each is its own neighbour.  One with
+ * at least min_points neighbours is core.  Core references that are neighbours are of one cluster, and so are all that a chain of
+ * such pairs connects.  Clusters have numbers from 1 on, in the order of their first core references.  A reference that is not
+ * core, but has core neighbours, is a border point of the cluster of the nearest of them, by (distance, order of the references).
+ * All others are noise.  The observations of the search are the references, in their order: rows is their number, and the client
+ * writes none into the batch.  Each has one pair: the reference's tag, and as its distance the number of its cluster, negative
+ * for a border point, and 0 for noise.  The algorithm does not matter.  Searches that go on with the next references, in the same
+ * slot and with the same question, find the clusters of the first one; another slot or question begins anew.
  */
 #ifndef GEONN_PROTOCOL_SEARCH_H
 #define GEONN_PROTOCOL_SEARCH_H
@@ -94,7 +95,7 @@ enum geonn_algorithm
 #define GEONN_OBSERVED_ARC_BYTES	156
 #define GEONN_OBSERVED_PIECE_BYTES	56
 
-/* While the engine finds clusters, each reference takes at most so many bytes. */
+/* While the engine finds clusters, each reference takes at most so many bytes; a search takes 512 more. */
 #define GEONN_CLUSTER_BYTES			13
 
 /* on which side of a line or ring an observation lies, seen along it */

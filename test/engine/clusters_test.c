@@ -14,9 +14,11 @@
 #endif
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/metric.h"
 #include "engine/base/thread_pool.h"
@@ -29,6 +31,12 @@
 #include "device_work.h"
 
 #define DEGREES 57.295779513082323
+
+/* searches answer at most so many references at once (cpu/turn_clusters.c) */
+#define ANSWERS_MOST 131072
+
+/* so often another thread works while clusters are found, on a busy host */
+#define SEATS_LEAST 50
 
 static struct device machine;
 static atomic_bool cancelled;
@@ -299,7 +307,7 @@ is_right(struct search *search, const double *right)
 	return true;
 }
 
-/* Draw a radius at which about so many are neighbours; or just the distance of two references. */
+/* Draw the distance of two references, within which about a tenth to a third of all are; sometimes any radius. */
 static double
 draw_radius(const struct dataset *dataset)
 {
@@ -351,7 +359,8 @@ set_is_right(int number, size_t most)
 	if (!cpu_path_choose(paths[number % 3], &failure))
 		cpu_path_choose(NULL, &failure);
 	thread_pool_set_threads(1 + (uint64_t) number % 4);
-	cpu_turn_set_ms(number % 2 ? 0 : CPU_TURN_MS);
+	/* turns of one item; of a piece by some of the threads; or of all */
+	cpu_turn_set_ms(number % 7 < 2 ? 0 : number % 7 < 4 ? 1 : CPU_TURN_MS);
 	same = is_right(&search, right);
 	if (!same)
 		printf("# set %d: %zu references, places %d, columns %u, metric %d, radius %.17g, min_points %u, path %s\n", number, count,
@@ -404,8 +413,8 @@ test_memory(void)
 	struct search search = ask(dataset, 1e5, 3, 1);
 
 	(void) device_work(&machine, &search, &search.failure);
-	report("clusters take at most 13 bytes a reference, and some for columns",
-		   atomic_load(&search.shapes->built_bytes) <= 13 * dataset->count + 1024);
+	report("clusters take at most 13 bytes a reference, and 512 more",
+		   atomic_load(&search.shapes->built_bytes) <= GEONN_CLUSTER_BYTES * dataset->count + 512);
 	forget(&search);
 	search = ask(dataset, 1e5, 3, 1);
 	atomic_store(&cancelled, true);
@@ -413,6 +422,139 @@ test_memory(void)
 		   device_work(&machine, &search, &search.failure) && search.answered == 0 && !search.failed);
 	atomic_store(&cancelled, false);
 	forget(&search);
+	device_forget(&machine, dataset);
+}
+
+/* ---- turns ---- */
+
+/* Return in how many turns of 0 ms the clusters of so many references are found on four threads. */
+static uint32_t
+turns_of(size_t count, uint32_t columns, enum geonn_metric metric)
+{
+	struct dataset *dataset = make_dataset(count, EVERYWHERE, metric, columns, 1000);
+	struct search search = ask(dataset, 1e5, 2, (uint32_t) count);
+	uint32_t	turns = 0;
+
+	thread_pool_set_threads(4);
+	cpu_turn_set_ms(0);
+	do
+	{
+		search.builds = machine.operations->is_built(&machine, &search, search.algorithm) ? NULL : dataset;
+		turns++;
+	} while (machine.operations->build(&machine, &search, &search.failure) &&
+			 machine.operations->turn(&machine, &search) == DEVICE_YIELDED);
+	printf("# %zu references, columns %u, metric %d: %u turns\n", count, columns, metric, turns);
+	forget(&search);
+	device_forget(&machine, dataset);
+	return turns;
+}
+
+/* a thread that works now and then while others find clusters */
+struct other
+{
+	atomic_bool over;
+	int			seats;
+};
+
+static void *
+take_seats(void *context)
+{
+	struct other *other = context;
+
+	while (!atomic_load(&other->over))
+	{
+		thread_pool_enter();
+		if (++other->seats == SEATS_LEAST)
+			atomic_store(&cancelled, true);
+		thread_pool_leave();
+		usleep(1000);
+	}
+	return NULL;
+}
+
+/* Have another thread work while clusters are found that take long: each reference is compared with each. */
+static void
+test_seats(size_t count)
+{
+	struct dataset *dataset = make_dataset(count, IN_TOWN, GEONN_METRIC_SPHERE, GEONN_COLUMN_WINDOW, 2);
+	struct search search = ask(dataset, 1e5, (uint32_t) count, (uint32_t) count);
+	struct other other = {false, 0};
+	pthread_t	thread;
+
+	for (size_t i = 0; i < count; i++)
+		dataset->high[0][i] = 10;
+	thread_pool_set_threads(2);
+	cpu_turn_set_ms(1000000);
+	search.builds = dataset;
+	if (!machine.operations->build(&machine, &search, &search.failure) ||
+		pthread_create(&thread, NULL, take_seats, &other) != 0)
+		exit(EXIT_FAILURE);
+	while (machine.operations->turn(&machine, &search) == DEVICE_YIELDED)
+		;
+	thread_pool_leave();
+	atomic_store(&other.over, true);
+	pthread_join(thread, NULL);
+	printf("# another thread had a seat %d times\n", other.seats);
+	report("others work while clusters are found", other.seats >= SEATS_LEAST && search.answered == 0);
+	atomic_store(&cancelled, false);
+	forget(&search);
+	device_forget(&machine, dataset);
+}
+
+static void
+test_turns(void)
+{
+	/* at the end of a phase a turn goes on with the next one; there are some 20 */
+	report("a turn whose time is over works on one leaf, however many threads there are",
+		   turns_of(2000, 0, GEONN_METRIC_SPHERE) >= 5 * 2000 / INDEX_WIDTH - 20);
+	report("and on two references alone, if each may need 15,000 geodesics",
+		   turns_of(15000, 0, GEONN_METRIC_SPHEROID) >= 4 * 15000 / 2 - 20);
+}
+
+/* Clusters by an index that is cut for windows of another length. */
+static void
+test_index_of_others(void)
+{
+	struct dataset *dataset = make_dataset(3000, IN_TOWN, GEONN_METRIC_SPHERE, GEONN_COLUMN_WINDOW, 1000);
+	struct search other = ask(dataset, 1e5, 0, 3000);
+	struct search search = ask(dataset, 300, 3, 3000);
+	double	   *right = ask_oracle(dataset, 300, 3);
+	const struct cpu_built *built;
+	bool		same;
+
+	dataset_free(other.shapes);
+	other.shapes = NULL;
+	other.question.k = 1;
+	other.columns.count = calloc(other.rows, sizeof(uint32_t));
+	other.columns.low[0] = calloc(other.rows, sizeof(int64_t));
+	other.columns.high[0] = calloc(other.rows, sizeof(int64_t));
+	for (uint32_t i = 0; i < other.rows; i++)
+		other.columns.high[0][i] = INT64_C(1) << 40;
+	same = device_work(&machine, &other, &other.failure) && is_right(&search, right);
+	built = dataset->built[CPU_NUMBER];
+	report("clusters go by an index for windows of another length, and have no other one built",
+		   same && built->index->slabs != NULL && atomic_load(&built->next) == NULL && atomic_load(&built->misfit_us) == 0);
+	free(other.columns.count);
+	free(other.columns.low[0]);
+	free(other.columns.high[0]);
+	free(other.columns.tag);
+	free(other.columns.distance);
+	free(right);
+	forget(&search);
+	device_forget(&machine, dataset);
+}
+
+static void
+test_answers_at_once(void)
+{
+	const size_t count = ANSWERS_MOST + 1000;
+	struct dataset *dataset = make_dataset(count, COINCIDENT, GEONN_METRIC_SPHERE, 0, 1);
+	struct search search = ask(dataset, 1, 1, (uint32_t) count);
+
+	report("a turn writes some of the answers, however many the batch has room for",
+		   device_work(&machine, &search, &search.failure) && search.answered == ANSWERS_MOST);
+	forget(&search);
+	report("and later searches the others", are_one(dataset, 1, 1));
 	device_forget(&machine, dataset);
 }
 
@@ -437,6 +579,10 @@ main(int argc, char **argv)
 	report_failures("clusters of random references that differ from the definition's", failures);
 	test_crowds(sanitized ? 3000 : 100000);
 	test_memory();
+	test_index_of_others();
+	test_answers_at_once();
+	test_turns();
+	test_seats(sanitized ? 30000 : 100000);
 	machine.operations->close(&machine);
 	return summed_up();
 }

@@ -125,6 +125,46 @@ like($plan, qr/Custom Scan \(geonn join\)\n\s+Filter: .*\n\s+Function: geonn_clu
 like(query(q{EXPLAIN SELECT id FROM geonn_cluster('stop', 15, 2)}), qr/rows=(7|1\d{3})\b/, 'the planner expects a row of each point');
 like(query(q{EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT id FROM geonn_cluster('stop', 15, 2)}), qr/by index/, 'EXPLAIN ANALYZE says which way it went');
 
+# ---- rows that are taken, or not ----
+
+is(query(q{SELECT * FROM geonn_cluster('stop', 15, 2) WHERE id IN (3, 9)}), "3|2|core\n9||noise", 'WHERE on ids');
+is(query(q{SELECT id FROM geonn_cluster('stop', 15, 2) WHERE cluster = 1 AND id > 1}), "2\n4", 'WHERE on clusters');
+is(query(q{SELECT s.line, count(DISTINCT c.cluster) FROM geonn_cluster('stop', 15, 2) c JOIN stop s USING (id) GROUP BY 1 ORDER BY 1}), "a|1\nb|2\n|1", 'a join');
+like(query(q{EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM geonn_cluster('stop', 15, 2) WHERE cluster = 1}),
+	qr/Custom Scan \(geonn join\) \(actual rows=3 .*\n\s+Filter: \(cluster = 1\)\n\s+Rows Removed by Filter: 4\n/, 'EXPLAIN ANALYZE tells of rows that WHERE leaves out');
+my $many = q{geonn_cluster_sql('SELECT i AS id, i / 10000.0 AS lat, 2.5 AS lon FROM generate_series(1, 300000) i', 12, 3)};
+is(query("SELECT * FROM $many LIMIT 2; SELECT count(*) FROM $many"), "1|1|border\n2|1|core\n300000", 'LIMIT ends a call early, and the next one begins anew');
+is(query("BEGIN; DECLARE c CURSOR FOR SELECT id, kind FROM $many; FETCH 1 FROM c; MOVE 199998 IN c; FETCH 1 FROM c; CLOSE c; SELECT count(*) FROM $many WHERE kind = 'border'; COMMIT"),
+	"1|border\n200000|core\n2", 'a cursor goes on from batch to batch, and may be closed before its end');
+
+# ---- ids ----
+
+my $points = "geonn_cluster_sql('SELECT * FROM (VALUES (NULL, 1, 1), (1, 1, 1), (3, 50, 50), (2, 1, 1), (2, NULL, 1), (1, 50, 50), (2, 1, 1)) v (id, lat, lon)', 1, ";
+is(query("SELECT * FROM $points 1)"), "1|1|core\n1|2|core\n2|1|core\n2|1|core\n3|2|core", 'a row of each point, also where points have one id');
+is(query("SELECT * FROM $points 4)"), "1||noise\n1||noise\n2||noise\n2||noise\n3||noise", 'a row without an id or a coordinate is no point');
+is(error_of("SELECT * FROM $points 1)"), '', 'and there is nothing to warn of');
+is(query(q{SELECT DISTINCT cluster, kind FROM geonn_cluster('stop', 20015114)}), '1|core', 'within half the circumference are all');
+is(query(q{SELECT DISTINCT cluster, kind FROM geonn_cluster('stop', 20015114, 2147483647)}), '|noise', 'the greatest min_points is more than all');
+
+# ---- under way ----
+
+# every point is compared with every other, for half a minute or more
+my $slow = q{SELECT count(*) FROM geonn_cluster_sql('SELECT i AS id, random() / 10 AS lat, random() / 10 AS lon, int8range(i % 2, 9) AS w FROM generate_series(1, 300000) i',
+	100000, 300000, overlaps => '{w}')};
+foreach my $end (qw(pg_cancel_backend pg_terminate_backend))
+{
+	my $run = start_sql($node, $slow);
+
+	wait_until(sub { query(q{SELECT phase, references_read, device IS NOT NULL FROM geonn_stat_progress WHERE function = 'geonn_cluster_sql'}) eq 'searching|300000|t' },
+		'progress says what a call does');
+	is(query(q{SELECT * FROM geonn_cluster('stop', 15, 2)}), $rows, 'meanwhile others are answered');
+	query("SELECT $end(pid) FROM geonn_stat_progress WHERE function = 'geonn_cluster_sql'");
+	my ($ended, $output, $error) = finish_sql($run);
+	like($error, qr/canceling statement due to user request|terminating connection due to administrator command/, "$end ends it");
+	wait_until(sub { query('SELECT searches, datasets - datasets_kept, (SELECT count(*) FROM geonn_stat_progress) FROM geonn_status()') eq '0|0|0' },
+		"$end: nothing stays in the engine");
+}
+
 # ---- kept points ----
 
 query('CREATE TABLE kept AS SELECT i AS id, (i % 100) / 1000.0 AS lat, (i / 100) / 1000.0 AS lon FROM generate_series(0, 19999) i; VACUUM kept');

@@ -35,7 +35,7 @@
  * index that is built later has them from the start.
  *
  * An index and a table do not change, and live as long as the dataset: a search may go on
- * by another one at each turn.  Builds of one dataset exclude each other
+ * by another one at each turn, but a search for clusters stays with its first index.  Builds of one dataset exclude each other
  * (scheduler.c), turns go on meanwhile.
  */
 #include "engine/cpu/built.h"

@@ -417,7 +417,8 @@ cpu_device_turn(struct device *device, struct search *search)
 	goes_on = do_turn(device->private_data, search, built);
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		atomic_fetch_add(&built->brute_us, (uint64_t) (now_us() - began_us));
-	if (!fits)
+	/* clusters stay with the index that they began with, so one more index would be of no use to them */
+	if (!fits && search->question.min_points == 0)
 		atomic_fetch_add(&first->misfit_us, (uint64_t) (now_us() - began_us));
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 }

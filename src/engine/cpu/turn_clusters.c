@@ -3,8 +3,8 @@
  *		A turn of a search for clusters.
  *
  * The observations are the references, so the search goes on with one answer to all of them, turn by turn
- * (cpu/clusters/clusters.c).  The answer stays with the slot's observations, where probes of shapes stay, too: searches that
- * go on with further places, since a batch has room for some alone, find it there.
+ * (cpu/clusters/clusters.c).  The answer stays with the slot's observations, where probes of shapes stay, too.  A batch has room
+ * for some of the references; the searches for the next ones find the answer there.
  */
 #include "engine/cpu/turn.h"
 
@@ -12,6 +12,9 @@
 
 #include "common/assertion.h"
 #include "engine/cpu/clusters/clusters.h"
+
+/* writing so many answers takes some milliseconds */
+#define ANSWERS_MOST 131072
 
 /* Begin with the answer, unless an earlier turn has. */
 static bool
@@ -39,7 +42,8 @@ bool
 cpu_turn_clusters(struct search *search, const struct cpu_built *built)
 {
 	uint32_t	left = search->rows - search->first;
-	uint32_t	rows = left < search->columns.room ? left : search->columns.room;
+	uint32_t	room = search->columns.room < ANSWERS_MOST ? search->columns.room : ANSWERS_MOST;
+	uint32_t	rows = left < room ? left : room;
 	const struct cpu_built *own;
 
 	geonn_assert(search->answered == 0 && rows > 0);

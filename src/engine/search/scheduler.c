@@ -529,11 +529,17 @@ begin_search(struct device_thread *thread, struct search *search)
 		return DEVICE_FINISHED;
 	call_use_device(search->call, device->number);
 	call_move(search->call, &search->phase, GEONN_PHASE_SEARCHING);
-	operation_begin(&thread->operation, OPERATION_PATIENCE_MS);
 	if (operations->turn != NULL)
+	{
+		/* one observation is the least that a turn does, and may take a geodesic for each reference */
+		operation_begin(&thread->operation, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 300));
 		progress = operations->turn(device, search);
+	}
 	else
+	{
+		operation_begin(&thread->operation, OPERATION_PATIENCE_MS);
 		operations->start(device, search);
+	}
 	operation_end(&thread->operation);
 	return progress;
 }

@@ -16,7 +16,7 @@
 
 #include "engine/search/device.h"
 
-/* What a search asks: exactly one of the first four traits, or TRAIT_CLUSTERS. */
+/* What a search asks: exactly one of the first four traits; none of them with TRAIT_CLUSTERS. */
 #define TRAIT_ONE		(1u << 0)	/* the nearest alone */
 #define TRAIT_SEVERAL	(1u << 1)	/* the nearest k, more than one */
 #define TRAIT_ALL		(1u << 2)	/* all within a distance */
@@ -37,9 +37,9 @@
 #define TRAIT_PARTIES	(1u << 15)
 #define TRAIT_ARCS		(1u << 16)
 
-/* What the observations are. */
+/* What the observations are, where they are no points of a batch. */
 #define TRAIT_SHAPES	(1u << 17)
-#define TRAIT_CLUSTERS	(1u << 18)	/* the references themselves, which ask for their clusters */
+#define TRAIT_CLUSTERS	(1u << 18)	/* the references themselves, and the search asks for their clusters */
 #define TRAITS			19
 
 enum way

@@ -33,8 +33,8 @@ struct slot
 	bool		busy;			/* the slot's search waits, or a device works on it */
 	struct search search;
 	struct cutoff cutoff;		/* the cutoff with which the slot's search began (device.h) */
-	struct dataset *shapes;		/* the arcs of the last search's observations, if these are shapes, sealed once copied; or what
-								 * holds the clusters that it is for */
+	struct dataset *shapes;		/* the arcs of the last search's observations, if these are shapes, sealed once copied; or an
+								 * empty dataset, to which the CPU attaches the clusters that the search is for */
 };
 
 /*
@@ -102,9 +102,9 @@ extern void session_measured(struct session *session);
 extern void session_search(struct session *session, const union geonn_message *message);
 
 /*
- * slot_begin_shapes() gives a slot a dataset of these columns: GEONN_COLUMN_ARC for the arcs of observations, which a device is to
- * copy from the slot's batch; 0 for what devices build for a search for clusters.  It returns false with the failure if memory is
- * short.  slot_forget_shapes() frees the dataset, if the slot has one, with what devices have built of it.
+ * slot_begin_shapes() gives a slot a dataset of these columns: GEONN_COLUMN_ARC for the arcs of observations, which a device is
+ * to copy from the slot's batch; 0 for the clusters that a search is for.  It returns false with the failure if memory is short.
+ * slot_forget_shapes() frees the dataset, if the slot has one, with what devices have built of it; clusters become free soon.
  */
 extern bool slot_begin_shapes(struct slot *slot, uint32_t columns, struct failure *failure);
 extern void slot_forget_shapes(struct slot *slot);

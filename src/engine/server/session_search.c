@@ -142,8 +142,8 @@ has_shapes(struct session *session, struct slot *slot, const struct geonn_search
 }
 
 /*
- * See that a slot has what holds the clusters that a search is for; a search that goes on finds those of the one before.  If
- * memory is short, end the session.
+ * See that a slot has an empty dataset, to which the CPU attaches the clusters that a search is for; a search that goes on finds
+ * those of the one before.  If memory is short, end the session.
  */
 static bool
 has_clusters(struct session *session, struct slot *slot, const struct geonn_search *request, const struct question *question)

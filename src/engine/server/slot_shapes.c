@@ -1,13 +1,15 @@
 /*
  * slot_shapes.c
- *		The shapes that are a slot's observations.
+ *		The shapes that are a slot's observations, or the clusters that its search is for.
  *
- * The device that takes a search copies their arcs (cpu/arcs/arcs_probe.c).  The slot keeps them for the searches that go on
- * from there: until all are answered, the slot's next search begins, or the slot loses its batch.
+ * The device that takes a search copies the arcs of shapes (cpu/arcs/arcs_probe.c), or attaches the clusters to an empty dataset
+ * (cpu/turn_clusters.c).  The slot keeps them for the searches that go on from there: until all observations are answered, the
+ * slot's next search begins, or the slot loses its batch.
  */
 #include "engine/server/session.h"
 
 #include "engine/search/backends.h"
+#include "engine/server/disposal.h"
 
 /* shapes of observations have no number among datasets */
 #define NO_ID 0
@@ -20,6 +22,12 @@ slot_forget_shapes(struct slot *slot)
 	slot->shapes = NULL;
 	if (shapes == NULL)
 		return;
+	if (shapes->columns == 0)
+	{
+		/* clusters have bytes for each reference of the dataset, and the server's thread does not wait until they are free */
+		disposal_add(shapes);
+		return;
+	}
 	for (int i = 0; i < engine_device_count; i++)
 		if (shapes->built[i] != NULL)
 			engine_devices[i].operations->discard(&engine_devices[i], shapes->built[i]);

@@ -4,8 +4,9 @@
  *
  * Clusters are found for the positions of the index: references at one place, of one group and with the same windows, have
  * the same neighbours, so a million coincident references cost no more than one.  The work goes phase by phase
- * (clusters_state.h), and in each phase leaf by leaf or node by node, side by side on all threads that are free.  A phase
- * begins when all items of the one before it are done; a turn may end behind any item, and the next turn goes on from there.
+ * (clusters_state.h), and in each phase item by item, of leaves or parts of them, nodes or blocks, side by side on all threads
+ * that are free.  A phase begins when all items of the one before it are done; a turn may end after any item, and the next turn
+ * goes on from there.
  *
  * Which threads do what, and when, decides which way sets are united in, but not which positions are in a set.  Sets are
  * numbered in the order of the dataset, by their first place, so the numbers do not depend on it either.
@@ -20,8 +21,16 @@
 #include "engine/base/memory_columns.h"
 #include "engine/base/thread_pool.h"
 
-/* sets are numbered for so many places at a time */
+/* so many references are an item of PLACES and NUMBERS */
 #define BLOCK_PLACES 4096
+
+/* a thread looks after so many ms whether another one waits for its seat; each has so many pieces a turn */
+#define PIECE_MS 2
+#define PIECES_PER_THREAD 32
+
+/* comparing so many pairs, of which each may need its windows, or a geodesic, takes some 50 ms */
+#define WINDOWS_MOST (UINT64_C(1) << 25)
+#define GEODESICS_MOST (UINT64_C(1) << 15)
 
 /* Lay out the memory, and return its bytes.  With NULL as memory, only compute the bytes. */
 static size_t
@@ -43,10 +52,16 @@ place_columns(struct cpu_clusters *clusters, void *memory)
 static void
 begin_phase(struct cpu_clusters *clusters, enum clusters_phase phase, int level)
 {
+	const struct index_shape *shape = &clusters->index->shape;
+
 	clusters->phase = phase;
 	clusters->level = level;
-	clusters->items = phase == CLUSTERS_JOIN ? clusters->index->shape.nodes[level + 1] :
-		phase == CLUSTERS_NUMBERS ? (uint32_t) (clusters->index->references / BLOCK_PLACES + 1) : clusters->index->shape.nodes[0];
+	if (phase == CLUSTERS_JOIN)
+		clusters->items = shape->nodes[level + 1];
+	else if (phase == CLUSTERS_PLACES || phase == CLUSTERS_NUMBERS)
+		clusters->items = (uint32_t) (clusters->index->references / BLOCK_PLACES + 1);
+	else
+		clusters->items = phase == CLUSTERS_INSIDE ? shape->nodes[0] : (shape->positions - 1) / clusters->each + 1;
 	atomic_store(&clusters->next, 0);
 }
 
@@ -75,6 +90,18 @@ begin_next_phase(struct cpu_clusters *clusters)
 	}
 }
 
+/* Return how many positions are an item where each may be compared with all others: a power of 2, at most those of a leaf. */
+static uint32_t
+positions_of_item(const struct cpu_index *index, enum geonn_metric metric)
+{
+	uint64_t	most = !geonn_metric_chord_decides(metric) ? GEODESICS_MOST : index->edges != NULL ? WINDOWS_MOST : UINT64_MAX;
+	uint32_t	each = INDEX_WIDTH;
+
+	while (each > 1 && each * (uint64_t) index->shape.positions > most)
+		each /= 2;
+	return each;
+}
+
 struct cpu_clusters *
 cpu_clusters_create(const struct search *search, const struct cpu_index *index, struct failure *failure)
 {
@@ -92,6 +119,7 @@ cpu_clusters_create(const struct search *search, const struct cpu_index *index, 
 	clusters->radius = question->max_distance;
 	clusters->within = geonn_metric_radius_limit(search->dataset->metric, question->max_distance);
 	clusters->certain = geonn_metric_certain_limit(search->dataset->metric, question->max_distance);
+	clusters->each = positions_of_item(index, search->dataset->metric);
 	clusters->bytes = place_columns(clusters, NULL);
 	clusters->memory = memory_block_allocate(clusters->bytes, failure, "the clusters of %zu references", index->references);
 	if (clusters->memory == NULL)
@@ -118,6 +146,32 @@ cpu_clusters_free(struct cpu_clusters *clusters)
 	free(clusters);
 }
 
+/* Note the position of each reference of a block, in the order of the index. */
+static void
+note_places(struct cpu_clusters *clusters, uint32_t block)
+{
+	const struct cpu_index *index = clusters->index;
+	size_t		end = ((size_t) block + 1) * BLOCK_PLACES;
+	uint32_t	position = 0;
+
+	/* find the last position that begins at the block's first reference or before it */
+	for (uint32_t behind = index->shape.positions; behind - position > 1;)
+	{
+		uint32_t	middle = position + (behind - position) / 2;
+
+		if (index->start[middle] <= (size_t) block * BLOCK_PLACES)
+			position = middle;
+		else
+			behind = middle;
+	}
+	for (size_t i = (size_t) block * BLOCK_PLACES; i < end && i < index->references; i++)
+	{
+		while (index->start[position + 1] <= i)
+			position++;
+		clusters->position[index->place[i]] = position;
+	}
+}
+
 /* Number the sets whose first place is in a block of places. */
 static void
 number_sets(struct cpu_clusters *clusters, uint32_t block)
@@ -137,24 +191,35 @@ number_sets(struct cpu_clusters *clusters, uint32_t block)
 	}
 }
 
-/* Take items of the present phase and work on them, until none is left or the turn is over.  Each thread does so. */
+/*
+ * Take items of the present phase and work on them, until none is left, or the piece or the turn is over.  The first piece does
+ * one item in any case.
+ */
 static void
 work_piece(void *context, size_t number)
 {
 	struct cpu_clusters *clusters = context;
+	int64_t		begun_ms = now_ms();
+	int64_t		end_ms = begun_ms + PIECE_MS;
 	uint64_t	item;
 
-	(void) number;
+	if (number > 0 && begun_ms >= clusters->end_ms)
+		return;
+	/* NUMBERS is one piece */
+	if (end_ms > clusters->end_ms || clusters->phase == CLUSTERS_NUMBERS)
+		end_ms = clusters->end_ms;
 	do
 	{
 		item = atomic_fetch_add(&clusters->next, 1);
 		if (item >= clusters->items)
 			return;
-		if (clusters->phase == CLUSTERS_NUMBERS)
+		if (clusters->phase == CLUSTERS_PLACES)
+			note_places(clusters, (uint32_t) item);
+		else if (clusters->phase == CLUSTERS_NUMBERS)
 			number_sets(clusters, (uint32_t) item);
 		else
 			cpu_path->clusters_work(clusters, (uint32_t) item);
-	} while (now_ms() < clusters->end_ms && !atomic_load_explicit(clusters->cancelled, memory_order_relaxed));
+	} while (now_ms() < end_ms && !atomic_load_explicit(clusters->cancelled, memory_order_relaxed));
 }
 
 bool
@@ -164,7 +229,8 @@ cpu_clusters_go_on(struct cpu_clusters *clusters, const atomic_bool *cancelled, 
 	clusters->end_ms = end_ms;
 	while (clusters->phase != CLUSTERS_COMPLETE)
 	{
-		thread_pool_run(work_piece, clusters, clusters->phase == CLUSTERS_NUMBERS ? 1 : thread_pool_threads());
+		thread_pool_run(work_piece, clusters,
+						clusters->phase == CLUSTERS_NUMBERS ? 1 : PIECES_PER_THREAD * thread_pool_threads());
 		if (atomic_load(&clusters->next) < clusters->items || atomic_load(cancelled))
 			return false;
 		begin_next_phase(clusters);

@@ -13,7 +13,7 @@ struct cpu_clusters;
 
 /*
  * Begin with the clusters that a search asks for, by an index of its dataset, which must stay until the end.  They take at
- * most 13 bytes a reference.  Returns NULL with the failure if memory is short.
+ * most 13 bytes a reference, and 512 more.  Returns NULL with the failure if memory is short.
  */
 extern struct cpu_clusters *cpu_clusters_create(const struct search *search, const struct cpu_index *index,
 												struct failure *failure);
@@ -36,7 +36,7 @@ extern int64_t cpu_clusters_of(const struct cpu_clusters *clusters, uint32_t pla
 /* Free the clusters; NULL is allowed. */
 extern void cpu_clusters_free(struct cpu_clusters *clusters);
 
-/* Do the present phase's work on one leaf, or on one node (clusters_walk.c). */
+/* Do the present phase's work on one item (clusters_walk.c). */
 extern void CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item);
 
 #endif							/* GEONN_CPU_CLUSTERS_H */

@@ -13,15 +13,18 @@
 /* no position */
 #define CLUSTERS_NONE UINT32_MAX
 
-/* The phases, in their order; ACROSS and JOIN alternate, level by level.  In brackets: what a phase goes through. */
+/*
+ * The phases, in their order; ACROSS and JOIN alternate, level by level.  In brackets: what a phase goes through; parts are
+ * `each` positions of a leaf.
+ */
 enum clusters_phase
 {
-	CLUSTERS_CORES,				/* [leaves] which positions are core */
+	CLUSTERS_CORES,				/* [parts] which positions are core */
 	CLUSTERS_INSIDE,			/* [leaves] unite core positions of one leaf */
-	CLUSTERS_ACROSS,			/* [leaves] unite core positions below nodes of the level that have one parent */
+	CLUSTERS_ACROSS,			/* [parts] unite core positions below nodes of the level that have one parent */
 	CLUSTERS_JOIN,				/* [nodes of the level above] which nodes have one set */
-	CLUSTERS_BORDER,			/* [leaves] the nearest core position of all others */
-	CLUSTERS_PLACES,			/* [leaves] the position of each place */
+	CLUSTERS_BORDER,			/* [parts] the nearest core position of all others */
+	CLUSTERS_PLACES,			/* [blocks of references, in the order of the index] the position of each place */
 	CLUSTERS_NUMBERS,			/* [blocks of places] number the sets in the order of places; on one thread */
 	CLUSTERS_COMPLETE
 };
@@ -34,12 +37,13 @@ struct cpu_clusters
 	double		radius;			/* metres */
 	double		within;			/* every pair within the radius has at most this squared chord */
 	double		certain;		/* every pair with at most this squared chord is within the radius */
+	uint32_t	each;			/* positions of a part, so few that it takes no longer than a turn */
 	const atomic_bool *cancelled;	/* of the present turn */
 	int64_t		end_ms;			/* of the present turn */
 
 	enum clusters_phase phase;
 	int			level;			/* of ACROSS and JOIN: the level of the nodes that are united */
-	uint32_t	items;			/* how many leaves, nodes or blocks the phase goes through */
+	uint32_t	items;			/* how many parts, leaves, nodes or blocks the phase goes through */
 	atomic_uint_fast64_t next;	/* the next item that a thread takes */
 
 	/*
@@ -47,7 +51,7 @@ struct cpu_clusters
 	 * CLUSTERS_NONE.
 	 */
 	_Atomic uint32_t *parent;
-	uint32_t   *core;			/* [leaves] a bit for each core position */
+	_Atomic uint32_t *core;		/* [leaves] a bit for each core position */
 	uint32_t   *first_core;		/* [nodes of all levels] the first core position below each node, or CLUSTERS_NONE */
 	uint8_t    *joined;			/* [nodes of all levels] all core positions below the node are surely of one set */
 	uint32_t   *position;		/* [references] by place */

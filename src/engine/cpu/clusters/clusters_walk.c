@@ -1,11 +1,12 @@
 /*
  * clusters_walk.c
- *		The work of each phase of clusters on one leaf or node of the index.
+ *		The work of each phase of clusters on a leaf, or a part of one, or a node of the index.
  *
- * The places of a dataset ask about each other, so they ask leaf by leaf: positions of a leaf that have one group, and are
- * near each other, are a bundle, and walk through the index together.  A walk looks at nodes by their boxes, and goes into
- * those within the radius of the bundle's box.  In a leaf each position of the bundle is compared by itself: squared chords
- * decide, and distances where the margins of chords leave it open, as in a count (cpu/counts/count.c).
+ * The places of a dataset ask about each other, so they ask leaf by leaf, or part by part of a leaf where a whole one may take
+ * longer than a turn: positions that have one group, and are near each other, are a bundle, and walk through the index together.
+ * A walk looks at nodes by their boxes, and goes into those within the radius of the bundle's box.  In a leaf each position of
+ * the bundle is compared by itself: squared chords decide, and distances where the margins of chords leave it open, as in a count
+ * (cpu/counts/count.c).
  *
  * What a walk does depends on the phase:
  *
@@ -289,11 +290,13 @@ walk_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 		left = with_cores(clusters, first, left);
 	else if (index->edges == NULL)
 		left = count_whole(walk, level, nodes, left);
-	for (; left != 0 && walk->bits != 0 && !walk->stopped; left &= left - 1)
+	for (uint32_t child; left != 0 && walk->bits != 0 && !walk->stopped; left &= ~(UINT32_C(1) << child))
 	{
-		uint32_t	child = (uint32_t) __builtin_ctz(left);
-		uint32_t	number = nodes.first + child;
+		uint32_t	number;
 
+		/* the nearest core position is sought, so go to the nearest node first */
+		child = clusters->phase == CLUSTERS_BORDER ? cpu_nearest_of(nearest, left) : (uint32_t) __builtin_ctz(left);
+		number = nodes.first + child;
 		if (nearest[child] > walk->limit || (clusters->phase == CLUSTERS_ACROSS && is_united(walk, first + child, walk->bits)))
 			continue;
 		if (level > 0)
@@ -332,7 +335,7 @@ find_cores(struct walk *walk)
 		walk->count[__builtin_ctz(left)] = 0;
 	if (walk->bits != 0)
 		walk_group(walk);
-	clusters->core[walk->leaf] |= all & ~walk->bits;
+	atomic_fetch_or_explicit(&clusters->core[walk->leaf], all & ~walk->bits, memory_order_relaxed);
 }
 
 /* Unite the bundle's core positions with those that follow in its leaf, whatever their bundle. */
@@ -377,7 +380,21 @@ find_nearest_core(struct walk *walk)
 	atomic_store_explicit(&walk->clusters->parent[position], walk->nearest.position, memory_order_relaxed);
 }
 
-/* Note the first core position below a node, and whether all are of one set; `children` nodes are below it, `first` and on. */
+/* Note the first core position of a leaf, and whether all are of one set. */
+static void
+join_leaf(struct cpu_clusters *clusters, uint32_t leaf)
+{
+	uint32_t	bits = clusters->core[leaf];
+	uint32_t	first = bits == 0 ? CLUSTERS_NONE : leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits);
+
+	clusters->first_core[leaf] = first;
+	clusters->joined[leaf] = true;
+	for (; bits != 0; bits &= bits - 1)
+		if (clusters_root(clusters, leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits)) != clusters_root(clusters, first))
+			clusters->joined[leaf] = false;
+}
+
+/* Do as join_leaf() for a node; `children` nodes are below it, `first` and on. */
 static void
 join_children(struct cpu_clusters *clusters, uint32_t node, uint32_t first, uint32_t children)
 {
@@ -390,26 +407,15 @@ join_children(struct cpu_clusters *clusters, uint32_t node, uint32_t first, uint
 
 		if (core == CLUSTERS_NONE)
 			continue;
+		/* sets of one leaf may have become one by others between them */
+		if (clusters->level == 0 && !clusters->joined[child])
+			join_leaf(clusters, child);
 		if (clusters->first_core[node] == CLUSTERS_NONE)
 			clusters->first_core[node] = core;
 		joined = joined && clusters->joined[child] &&
 			clusters_root(clusters, core) == clusters_root(clusters, clusters->first_core[node]);
 	}
 	clusters->joined[node] = joined;
-}
-
-/* Do as join_children() for a leaf. */
-static void
-join_leaf(struct cpu_clusters *clusters, uint32_t leaf)
-{
-	uint32_t	bits = clusters->core[leaf];
-	uint32_t	first = bits == 0 ? CLUSTERS_NONE : leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits);
-
-	clusters->first_core[leaf] = first;
-	clusters->joined[leaf] = true;
-	for (; bits != 0; bits &= bits - 1)
-		if (clusters_root(clusters, leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits)) != clusters_root(clusters, first))
-			clusters->joined[leaf] = false;
 }
 
 /* ---- bundles ---- */
@@ -482,53 +488,33 @@ work_on_bundles(struct walk *walk, uint32_t bits)
 	}
 }
 
-/* Return the position behind the last one of a leaf. */
-static uint32_t
-leaf_end(const struct cpu_index *index, uint32_t leaf)
-{
-	uint32_t	first = leaf * INDEX_WIDTH;
-
-	return index->shape.positions - first < INDEX_WIDTH ? index->shape.positions : first + INDEX_WIDTH;
-}
-
-/* Do the present phase's work for the positions of a leaf. */
+/* Do the present phase's work for positions of a leaf: `first` and on, at most `count` of them. */
 static void
-work_on_leaf(struct cpu_clusters *clusters, uint32_t leaf)
+work_on_positions(struct cpu_clusters *clusters, uint32_t first, uint32_t count)
 {
-	struct walk walk = {.clusters = clusters,.index = clusters->index,.leaf = leaf};
-	uint32_t	end = leaf_end(clusters->index, leaf);
+	const struct cpu_index *index = clusters->index;
+	struct walk walk = {.clusters = clusters,.index = index,.leaf = first / INDEX_WIDTH};
+	uint32_t	end = index->shape.positions - first < count ? index->shape.positions : first + count;
 	uint32_t	next;
 
 	if (clusters->phase == CLUSTERS_CORES)
-	{
-		clusters->core[leaf] = 0;
-		for (uint32_t position = leaf * INDEX_WIDTH; position < end; position++)
+		for (uint32_t position = first; position < end; position++)
 			atomic_store_explicit(&clusters->parent[position], position, memory_order_relaxed);
-	}
-	for (uint32_t position = leaf * INDEX_WIDTH; position < end; position = next)
+	for (uint32_t position = first; position < end; position = next)
 	{
 		uint32_t	bits;
 
 		walk.part = group_around(clusters, position);
 		next = walk.part.end < end ? walk.part.end : end;
-		bits = cpu_part_bits(walk.part, leaf);
+		bits = cpu_first_bits(next - position) << position % INDEX_WIDTH;
 		if (clusters->phase == CLUSTERS_BORDER)
-			bits &= ~clusters->core[leaf];
+			bits &= ~clusters->core[walk.leaf];
 		else if (clusters->phase != CLUSTERS_CORES)
-			bits &= clusters->core[leaf];
+			bits &= clusters->core[walk.leaf];
+		else if (index->start[walk.part.end] - index->start[walk.part.first] < clusters->min_points)
+			continue;			/* the whole group has fewer references than a core position needs */
 		work_on_bundles(&walk, bits);
 	}
-}
-
-/* Note the position of each reference of a leaf. */
-static void
-note_places(struct cpu_clusters *clusters, uint32_t leaf)
-{
-	const struct cpu_index *index = clusters->index;
-
-	for (uint32_t position = leaf * INDEX_WIDTH; position < leaf_end(index, leaf); position++)
-		for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
-			clusters->position[index->place[i]] = position;
 }
 
 void
@@ -542,10 +528,10 @@ CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item)
 		case CLUSTERS_CORES:
 		case CLUSTERS_ACROSS:
 		case CLUSTERS_BORDER:
-			work_on_leaf(clusters, item);
+			work_on_positions(clusters, item * clusters->each, clusters->each);
 			return;
 		case CLUSTERS_INSIDE:
-			work_on_leaf(clusters, item);
+			work_on_positions(clusters, item * INDEX_WIDTH, INDEX_WIDTH);
 			join_leaf(clusters, item);
 			return;
 		case CLUSTERS_JOIN:
@@ -554,8 +540,6 @@ CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item)
 						  shape->first[clusters->level] + item * INDEX_WIDTH, children < INDEX_WIDTH ? children : INDEX_WIDTH);
 			return;
 		case CLUSTERS_PLACES:
-			note_places(clusters, item);
-			return;
 		case CLUSTERS_NUMBERS:
 		case CLUSTERS_COMPLETE:
 			break;

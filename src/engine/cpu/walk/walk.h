@@ -104,7 +104,7 @@ cpu_node_bounds(const struct cpu_index *index, uint32_t node, const struct cpu_b
 
 /*
  * For each of the nodes from `node` on, compute a bound: no squared chord between a point in the box and a position below the
- * node is greater.  Rounding is monotone, so the farthest corners need no margin, either.
+ * node is greater.  Rounding is monotone, so the computed distance of the farthest corners is at least that of any such position.
  */
 CPU_WALK_INLINE void
 cpu_node_corners(const struct cpu_index *index, uint32_t node, const struct cpu_box *box, double *bounds)
