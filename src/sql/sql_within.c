@@ -210,8 +210,8 @@ evaluate_radius(const WithinJoin *join)
 }
 
 /*
- * May the function be false although the distance is 0?  ST_Covers is so at the vertices of a hole.  Where outer rows have shapes,
- * references are what is to be covered: one may turn out to be a shape, too.
+ * May the function be false although the distance is 0?  ST_Covers is so at the vertices of a hole.  Where outer rows have
+ * shapes, references are what is to be covered: one may turn out to be a shape, too.
  */
 static bool
 may_be_uncovered(WithinJoin *join, uint64 number, const Reference *reference)
