@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
@@ -17,16 +19,26 @@
 #define BITS_AN_ARC 16
 #define BITS_A_WORD 64
 
+/* a pole has any longitude: points there ask for this one */
+#define POLE_LONGITUDE 0
+
 /* Return the number of a longitude's bit. */
 static uint64
 bit_of(const Borders *borders, double longitude)
 {
 	uint64		bits;
 
-	/* -0 is 0 */
-	longitude += 0.0;
+	longitude = geonn_border_longitude(longitude);
 	memcpy(&bits, &longitude, sizeof(bits));
 	return (bits * UINT64CONST(0x9e3779b97f4a7c15)) >> borders->shift;
+}
+
+static void
+note_longitude(Borders *borders, double longitude)
+{
+	uint64		bit = bit_of(borders, longitude);
+
+	borders->longitudes[bit / BITS_A_WORD] |= UINT64CONST(1) << bit % BITS_A_WORD;
 }
 
 void
@@ -49,13 +61,13 @@ note_shape(Borders *borders, Datum value)
 		{
 			double		latitude;
 			double		longitude;
-			uint64		bit;
 
 			if (i % 65536 == 0)
 				CHECK_FOR_INTERRUPTS();
 			geonn_vertex(&part.vertices, i, &latitude, &longitude);
-			bit = bit_of(borders, longitude);
-			borders->longitudes[bit / BITS_A_WORD] |= UINT64CONST(1) << bit % BITS_A_WORD;
+			note_longitude(borders, longitude);
+			if (fabs(latitude) == 90)
+				note_longitude(borders, POLE_LONGITUDE);
 		}
 	}
 	geonn_shape_close(reader);
@@ -95,7 +107,7 @@ geonn_borders_have(Borders *borders, const Reference *reference, double latitude
 		note_longitudes(borders);
 	if (borders->longitudes != NULL)
 	{
-		uint64		bit = bit_of(borders, longitude);
+		uint64		bit = bit_of(borders, fabs(latitude) == 90 ? POLE_LONGITUDE : longitude);
 
 		if ((borders->longitudes[bit / BITS_A_WORD] & UINT64CONST(1) << bit % BITS_A_WORD) == 0)
 			return false;

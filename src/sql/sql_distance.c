@@ -128,15 +128,16 @@ geonn_read_distance(Node *expression, List **one, List **other)
 }
 
 /*
- * Return the value of which the expression is another name of the type: a column of a domain, or of a type with a modifier.
+ * Return the value of which the expression is another name of the type: a column of a domain, or of a type with a modifier.  A
+ * cast to a domain with constraints stays: it may fail for rows that PostgreSQL never casts.
  */
 static Node *
 below_relabel(Node *value)
 {
 	const RelabelType *relabel = (const RelabelType *) value;
 
-	return IsA(value, RelabelType) && getBaseType(exprType((Node *) relabel->arg)) == relabel->resulttype ?
-		(Node *) relabel->arg : value;
+	return IsA(value, RelabelType) && !IsA(relabel->arg, CoerceToDomain) &&
+		getBaseType(exprType((Node *) relabel->arg)) == relabel->resulttype ? (Node *) relabel->arg : value;
 }
 
 /*

@@ -288,26 +288,38 @@ geonn_without_empty_members(GeonnPointKind kind, Datum value)
 	return PointerGetDatum(copy);
 }
 
+double
+geonn_border_longitude(double longitude)
+{
+	/* exact, as is PostGIS's way to it; -0 is 0 */
+	return (longitude >= 180 ? longitude - 360 : longitude) + 0.0;
+}
+
 bool
 geonn_is_on_border(Datum value, double latitude, double longitude)
 {
+	bool		is_pole = fabs(latitude) == 90;
 	GeonnShapeReader *reader = geonn_shape_open(GEONN_POINT_GEOGRAPHY, value, NULL, NULL);
 	GeonnPart	part;
 	bool		is_on = false;
 
+	longitude = geonn_border_longitude(longitude);
 	while (!is_on && geonn_shape_next_vertices(reader, &part))
 	{
 		Vertex		start;
 		Vertex		end;
 
 		geonn_vertex(&part.vertices, 0, &start.latitude, &start.longitude);
+		start.longitude = geonn_border_longitude(start.longitude);
 		for (uint32 i = 0; i < part.vertices.count && !is_on; i++)
 		{
 			if (i % 65536 == 65535)
 				CHECK_FOR_INTERRUPTS();
 			geonn_vertex(&part.vertices, i, &end.latitude, &end.longitude);
-			is_on = end.longitude == longitude && (end.latitude == latitude || (start.longitude == longitude &&
-				(start.latitude < latitude) != (end.latitude < latitude)));
+			end.longitude = geonn_border_longitude(end.longitude);
+			is_on = (end.latitude == latitude && (is_pole || end.longitude == longitude)) ||
+				(end.longitude == longitude && start.longitude == longitude &&
+				 (start.latitude < latitude) != (end.latitude < latitude));
 			start = end;
 		}
 	}

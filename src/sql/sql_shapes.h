@@ -31,6 +31,9 @@ extern PointStatus geonn_read_shape_value(GeonnPointKind kind, Datum value, doub
  */
 extern Datum geonn_without_empty_members(GeonnPointKind kind, Datum value);
 
+/* Return the longitude, of -180 to 360 degrees, as the one of -180 on, and below 180, that is the same meridian. */
+extern double geonn_border_longitude(double longitude);
+
 /*
  * Is the point, in degrees, at a vertex of this shape, or on a side along its meridian?  The value, a geography that was read as
  * above, is not compressed.
