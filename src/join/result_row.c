@@ -1,6 +1,6 @@
 /*
  * result_row.c
- *		What the rows of a result are: pairs, or counts, as the row type has them.
+ *		What the rows of a result are: pairs, counts, or clusters, as the row type has them.
  *
  * The caller says by the argument row_type which columns a row has: any of
  * those of the table below, by their names, in any order.  The table says of a
@@ -224,7 +224,8 @@ ready_ids(const PointColumn *id)
 static const char *
 ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[ID_TYPES])
 {
-	const char *usual = rows == OF_CLUSTERS ? "geonn_clustered" : rows == OF_COUNTS ? "geonn_within_row" : numbered ? "geonn_point_pair" : "geonn_pair";
+	const char *usual = rows == OF_CLUSTERS ? "geonn_clustered" : rows == OF_COUNTS ? "geonn_within_row" :
+		numbered ? "geonn_point_pair" : "geonn_pair";
 	const char *kind = ready_ids(ids[rows == OF_COUNTS ? TYPE_OBSERVATION_ID : TYPE_REFERENCE_ID]);
 	const char *other = numbered ? kind : ready_ids(ids[TYPE_OBSERVATION_ID]);
 	Oid			relation = get_typ_typrelid(row_type);
