@@ -582,7 +582,7 @@ main(int argc, char **argv)
 	test_index_of_others();
 	test_answers_at_once();
 	test_turns();
-	test_seats(sanitized ? 30000 : 100000);
+	test_seats(sanitized ? 60000 : 100000);
 	machine.operations->close(&machine);
 	return summed_up();
 }
