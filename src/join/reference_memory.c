@@ -30,7 +30,10 @@
 #include "base/point_limits.h"
 #include "base/settings.h"
 
-/* what a session is told if there is no room; title, kilobytes needed and the limit; what, kilobytes of this join and of others */
+/*
+ * What a session is told if there is no room.  The message has a title, the kilobytes needed and the limit; the detail what is
+ * read, and the kilobytes of this join and of others.
+ */
 struct MemoryTexts
 {
 	const char *message;

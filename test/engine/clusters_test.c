@@ -507,8 +507,8 @@ test_turns(void)
 	/* at the end of a phase a turn goes on with the next one; there are some 20 */
 	report("a turn whose time is over works on one leaf, however many threads there are",
 		   turns_of(2000, 0, GEONN_METRIC_SPHERE) >= 5 * 2000 / INDEX_WIDTH - 20);
-	report("and on two references alone, if each may need 15,000 geodesics",
-		   turns_of(15000, 0, GEONN_METRIC_SPHEROID) >= 4 * 15000 / 2 - 20);
+	report("and on four references alone, if each may need 5,000 geodesics",
+		   turns_of(5000, 0, GEONN_METRIC_SPHEROID) >= 4 * 5000 / 4 - 20);
 }
 
 /* Clusters by an index that is cut for windows of another length. */
@@ -582,7 +582,7 @@ main(int argc, char **argv)
 	test_index_of_others();
 	test_answers_at_once();
 	test_turns();
-	test_seats(sanitized ? 30000 : 100000);
+	test_seats(sanitized ? 60000 : 100000);
 	machine.operations->close(&machine);
 	return summed_up();
 }
