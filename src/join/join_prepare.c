@@ -458,7 +458,7 @@ geonn_check_question_of_shapes(const GeonnJoin *join)
 	if (join->question.min_points > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("clusters are of points, not of lines and polygons"),
+				 errmsg("%s are of points, not of lines and polygons", join->question.thins ? "thinnings" : "clusters"),
 				 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
 				 errhint("Give a query with points of them, as ST_PointOnSurface returns them.")));
 	if (join->question.metric == GEONN_METRIC_SPHERE)

@@ -128,11 +128,11 @@ geonn_observed_memory_create(const char *title)
 }
 
 ReferenceMemory *
-geonn_cluster_memory_create(const char *title, uint64 references)
+geonn_cluster_memory_create(const char *title, uint64 references, uint32 each)
 {
 	ReferenceMemory *memory = create_memory(psprintf("the clusters of %s", title));
 
-	geonn_reference_memory_add_bytes(memory, references * GEONN_CLUSTER_BYTES, "points");
+	geonn_reference_memory_add_bytes(memory, references * each, "points");
 	return memory;
 }
 
