@@ -127,7 +127,7 @@ read_min_points(const GeonnArgument *argument, Datum value, GeonnArguments *argu
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("min_points is out of range: %d", points),
-				 errdetail("So many points within the radius make a point a core point, itself among them: 1 or more."),
+				 errdetail("A point is core if min_points points, itself among them, are within the radius. min_points is 1 or more."),
 				 errhint("%s", argument->hint)));
 	arguments->join->question.min_points = (uint32) points;
 }

@@ -8,7 +8,7 @@
  * they are kept and have not changed (join_prepare.c).  At last the observations
  * are read, and pairs go to the result meanwhile.  Without references no
  * observation has a pair; then the observations are read only if the unmatched
- * are kept, or an invalid one is an error.
+ * are kept, or an invalid one is an error.  For clusters the references themselves ask, and no observations are read.
  *
  * observations.c has what becomes of each observation.
  *
@@ -264,11 +264,11 @@ begin_taking(GeonnSearch *search)
 	{
 		/* the references ask, so no observations are read */
 		search->all_read = true;
-		if (prepare(search))
+		if (prepare(search) && geonn_client_references(search->prepared.client) > 0)
 		{
 			(void) geonn_cluster_memory_create(search->join->references->title,
 											   geonn_client_references(search->prepared.client),
-											   search->join->question.thins ? GEONN_THIN_BYTES : GEONN_CLUSTER_BYTES);
+											   search->join->question.thins);
 			geonn_client_ask_for_clusters(search->prepared.client);
 		}
 		return;
@@ -573,6 +573,15 @@ side_name(const PointSource *source)
 	return OidIsValid(source->relation) ? source->quoted_name : source->title;
 }
 
+/* Return the names of a join's sides, or of the only one of clusters. */
+static const char *
+names_of_sides(const GeonnJoin *join)
+{
+	if (join->observations == join->references)
+		return side_name(join->references);
+	return psprintf("%s, %s", side_name(join->observations), side_name(join->references));
+}
+
 void
 geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 {
@@ -583,8 +592,7 @@ geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 	if (search->call.pid != MyProcPid)
 		return;
 	ereport(DEBUG2,
-			(errmsg_internal("%s(%s, %s) has ended", label->function, side_name(search->join->observations),
-							 side_name(search->join->references)),
+			(errmsg_internal("%s(%s) has ended", label->function, names_of_sides(search->join)),
 			 errdetail_internal("%s", geonn_report_ways_text(report))));
 	if (geonn_log_min_duration < 0)
 		return;
@@ -592,9 +600,8 @@ geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 	if (duration < geonn_log_min_duration)
 		return;
 	ereport(LOG,
-			(errmsg("duration: %.3f ms  %s(%s, %s%s%s): rows=%llu observations=%llu skipped=%llu unmatched=%llu references=%llu%s batches=%llu reading references=%.3f ms building=%.3f ms reading observations=%.3f ms waiting=%.3f ms",
-					duration, label->function, side_name(search->join->observations),
-					side_name(search->join->references),
+			(errmsg("duration: %.3f ms  %s(%s%s%s): rows=%llu observations=%llu skipped=%llu unmatched=%llu references=%llu%s batches=%llu reading references=%.3f ms building=%.3f ms reading observations=%.3f ms waiting=%.3f ms",
+					duration, label->function, names_of_sides(search->join),
 					label->arguments[0] != '\0' ? ", " : "", label->arguments,
 					(unsigned long long) report->rows,
 					(unsigned long long) report->observations,

@@ -15,7 +15,7 @@
 
 typedef struct GeonnJoin
 {
-	PointSource *observations;	/* NULL: see given; the points have no ids.  Of clusters: the references */
+	PointSource *observations;	/* NULL: see given; the points have no ids.  For clusters the same source as references */
 	PointSource *references;
 	GeonnQuestion question;		/* completed by make_question: columns, ids, unmatched */
 	bool		exclude_self;

@@ -25,6 +25,7 @@
 #include "join/reference_fate.h"
 #include "base/settings.h"
 #include "base/value.h"
+#include "points/column_hints.h"
 
 /* what of a shape comes with the nearest of its places */
 #define NEEDS_PLACES (GEONN_NEEDS_REFERENCE_COORDINATES | GEONN_NEEDS_SEGMENT | GEONN_NEEDS_MEASURE)
@@ -374,7 +375,7 @@ static int	next_known;
 
 /*
  * Have a column be read as shapes at once if an earlier call has found some in it.  The answer is the same for points, too,
- * but the metric of shapes is that of the sphere.
+ * but the metric of shapes is that of the sphere, and they have no clusters.
  */
 static void
 read_as_before(PointSource *source)
@@ -396,7 +397,7 @@ read_as_before(PointSource *source)
 static void
 read_sides_as_before(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	if (join->question.metric != GEONN_METRIC_SPHERE)
+	if (join->question.metric != GEONN_METRIC_SPHERE || join->question.min_points > 0)
 		return;
 	read_as_before(join->references);
 	if (join->observations != NULL && (row->needs & NEEDS_COORDINATES) == 0)
@@ -460,7 +461,7 @@ geonn_check_question_of_shapes(const GeonnJoin *join)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("%s are of points, not of lines and polygons", join->question.thins ? "thinnings" : "clusters"),
 				 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
-				 errhint("Give a query with points of them, as ST_PointOnSurface returns them.")));
+				 errhint(GEONN_POINTS_OF_SHAPES_HINT)));
 	if (join->question.metric == GEONN_METRIC_SPHERE)
 		return;
 	ereport(ERROR,

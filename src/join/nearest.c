@@ -211,7 +211,6 @@ make_clusters(const GeonnArguments *arguments)
 		geonn_query_source("points_sql", arguments->ref_sql, &named, arguments->by, arguments->overlaps) :
 		geonn_relation_source(arguments->ref, &named, arguments->by, arguments->overlaps);
 	join->observations = join->references;
-	geonn_tell_unused_shape(join->references);
 	geonn_check_question_of_shapes(join);
 	geonn_call_describe(&join->label, InvalidOid, join->references->relation, arguments->function_name, arguments->text);
 	return join;

@@ -30,11 +30,43 @@
 #include "base/point_limits.h"
 #include "base/settings.h"
 
+/* what a session is told if there is no room: title, kilobytes needed, the limit; what, kilobytes of this join and of others */
+struct MemoryTexts
+{
+	const char *message;
+	const char *detail;
+	const char *hint;
+};
+
+static const struct MemoryTexts reference_texts = {
+	"not enough memory for the references of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
+	"Reading their %s, this join has %llu kB; other joins and cursors of this session have %llu kB.",
+	"Join against fewer references at a time, use shorter ids and keys, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
+};
+
+static const struct MemoryTexts observed_texts = {
+	GEONN_SHAPES_NEED_MEMORY,
+	"Searching for %s, this join has %llu kB; its references, other joins and cursors of this session have %llu kB.",
+	"Divide large shapes, as ST_Subdivide does, and keep the nearest of all answers, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
+};
+
+static const struct MemoryTexts cluster_texts = {
+	"not enough memory for the clusters of %s: %llu kB needed, and geonn.session_memory_limit is %d kB",
+	"Finding clusters of its %s takes %llu kB; they, other joins and cursors of this session have %llu kB.",
+	"Find the clusters of fewer points at a time, as of one key of by, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
+};
+
+static const struct MemoryTexts thinning_texts = {
+	"not enough memory to thin out %s: %llu kB needed, and geonn.session_memory_limit is %d kB",
+	"Thinning out its %s takes %llu kB; they, other joins and cursors of this session have %llu kB.",
+	"Thin out fewer points at a time, as of one key of by, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
+};
+
 struct ReferenceMemory
 {
 	dlist_node	node;			/* the link in this process's list */
 	const char *title;			/* what the memory is for, in messages */
-	bool		is_observed;	/* it is for shapes that ask */
+	const struct MemoryTexts *texts;
 	uint32		row_bytes;		/* how many bytes a reference takes in the engine */
 	uint64		bytes;			/* how many bytes the join takes; 0 if another join counts the dataset */
 	uint64		dataset;		/* 0: not known */
@@ -106,11 +138,12 @@ row_bytes(uint32 columns, bool places)
 }
 
 static ReferenceMemory *
-create_memory(const char *title)
+create_memory(const char *title, const struct MemoryTexts *texts)
 {
 	ReferenceMemory *memory = palloc0(sizeof(ReferenceMemory));
 
 	memory->title = title;
+	memory->texts = texts;
 	dlist_push_tail(&memories, &memory->node);
 	memory->release.func = release_memory;
 	memory->release.arg = memory;
@@ -121,25 +154,22 @@ create_memory(const char *title)
 ReferenceMemory *
 geonn_observed_memory_create(const char *title)
 {
-	ReferenceMemory *memory = create_memory(title);
-
-	memory->is_observed = true;
-	return memory;
+	return create_memory(title, &observed_texts);
 }
 
 ReferenceMemory *
-geonn_cluster_memory_create(const char *title, uint64 references, uint32 each)
+geonn_cluster_memory_create(const char *title, uint64 references, bool thins)
 {
-	ReferenceMemory *memory = create_memory(psprintf("the clusters of %s", title));
+	ReferenceMemory *memory = create_memory(title, thins ? &thinning_texts : &cluster_texts);
 
-	geonn_reference_memory_add_bytes(memory, references * each, "points");
+	geonn_reference_memory_add_bytes(memory, references * (thins ? GEONN_THIN_BYTES : GEONN_CLUSTER_BYTES), "points");
 	return memory;
 }
 
 ReferenceMemory *
 geonn_reference_memory_create(const char *title, uint32 columns, bool places)
 {
-	ReferenceMemory *memory = create_memory(pstrdup(title));
+	ReferenceMemory *memory = create_memory(pstrdup(title), &reference_texts);
 
 	memory->row_bytes = row_bytes(columns, places);
 	/* arcs have no sums of weights */
@@ -166,20 +196,9 @@ geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes, const ch
 	if (!geonn_reference_memory_has_room(bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 memory->is_observed ?
-				 errmsg(GEONN_SHAPES_NEED_MEMORY, memory->title, kilobytes(all_bytes + bytes), geonn_session_memory_limit) :
-				 errmsg("not enough memory for the references of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
-						memory->title, kilobytes(all_bytes + bytes), geonn_session_memory_limit),
-				 memory->is_observed ?
-				 errdetail("Searching for %s, this join has %llu kB; its references, other joins and cursors of this session have %llu kB.",
-						   what, kilobytes(memory->bytes + bytes),
-						   kilobytes(all_bytes - memory->bytes)) :
-				 errdetail("Reading their %s, this join has %llu kB; other joins and cursors of this session have %llu kB.",
-						   what, kilobytes(memory->bytes + bytes),
-						   kilobytes(all_bytes - memory->bytes)),
-				 memory->is_observed ?
-				 errhint("Divide large shapes, as ST_Subdivide does, and keep the nearest of all answers, close cursors that are not read, or have a superuser raise geonn.session_memory_limit.") :
-				 errhint("Join against fewer references at a time, use shorter ids and keys, close cursors that are not read, or have a superuser raise geonn.session_memory_limit.")));
+				 errmsg(memory->texts->message, memory->title, kilobytes(all_bytes + bytes), geonn_session_memory_limit),
+				 errdetail(memory->texts->detail, what, kilobytes(memory->bytes + bytes), kilobytes(all_bytes - memory->bytes)),
+				 errhint("%s", memory->texts->hint)));
 	memory->bytes += bytes;
 	all_bytes += bytes;
 }

@@ -1,6 +1,6 @@
 /*
  * result_row.c
- *		What the rows of a result are: pairs, or counts, as the row type has them.
+ *		What the rows of a result are: pairs, counts, or clusters, as the row type has them.
  *
  * The caller says by the argument row_type which columns a row has: any of
  * those of the table below, by their names, in any order.  The table says of a

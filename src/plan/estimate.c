@@ -7,7 +7,7 @@
  * foreign table, a query.  That is a plan of its own, made and thrown away.  Rows whose coordinates are NULL
  * are left out as far as statistics know them.  Each observation has min(k, references) rows.  With a distance
  * or columns that decide which references are candidates, samples of both tables tell how many candidates are
- * near (selectivity.c).  Conditions on the rows' columns narrow that (row_conditions.c).
+ * near (selectivity.c).  Conditions on the rows' columns narrow that (row_conditions.c).  Clusters have a row for each point.
  *
  * The cost is that of reading both sides and something for each row, all of it before the first row.
  *
@@ -377,7 +377,7 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join = palloc0(sizeof(KnownJoin));
 	join->expression = expression;
 	join->source = geonn_known_source(root, expression, "obs");
-	join->reference_source = geonn_known_source(root, expression, "ref");
+	join->reference_source = geonn_known_source(root, expression, geonn_expression_has_one_side(expression) ? "points" : "ref");
 	join->observations = estimate_observations(root, expression, join->source);
 	join->references = estimate_side(root, geonn_expression_references(expression),
 									 geonn_expression_has_one_side(expression) ? "query points_sql" : "query ref_sql",

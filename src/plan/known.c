@@ -462,7 +462,8 @@ geonn_comes_later(PlannerInfo *root, Node *argument)
 static char *
 named_column(const Const *options, const char *side, const char *what)
 {
-	char	   *key = psprintf("%s_%s", side, what);
+	/* options that name columns of points, which have no other side, have no prefix */
+	char	   *key = strcmp(side, "points") == 0 ? pstrdup(what) : psprintf("%s_%s", side, what);
 	Jsonb	   *object = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
 	JsonbValue	space;
 	JsonbValue *value;
@@ -490,7 +491,7 @@ geonn_known_source(PlannerInfo *root, const FuncExpr *expression, const char *si
 {
 	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
 	GeonnColumnNames named = geonn_named_columns(root, expression, side);
-	bool		is_reference = strcmp(side, "ref") == 0;
+	bool		is_reference = strcmp(side, "obs") != 0;
 	List	   *by = geonn_known_names(root, geonn_expression_argument(expression, "by"));
 	List	   *overlaps = geonn_known_names(root, geonn_expression_argument(expression, "overlaps"));
 

@@ -109,12 +109,12 @@ extern bool geonn_comes_later(PlannerInfo *root, Node *argument);
 /* The column names (char *) in an array argument; NIL: the planner does not know it. */
 extern List *geonn_known_names(PlannerInfo *root, Node *argument);
 
-/* The columns that the options name for one side, "obs" or "ref", as far as the planner knows them. */
+/* The columns that the options name for one side, "obs", "ref" or "points", as far as the planner knows them. */
 extern GeonnColumnNames geonn_named_columns(PlannerInfo *root, const FuncExpr *expression,
 											const char *side);
 
 /*
- * The relation of one side, "obs" or "ref", with the columns that the join will choose.  NULL: it is unknown,
+ * The relation of one side, "obs", "ref" or "points", with the columns that the join will choose.  NULL: it is unknown,
  * the user may not look it up, or the join will raise an error about its columns.
  */
 extern PointSource *geonn_known_source(PlannerInfo *root, const FuncExpr *expression,

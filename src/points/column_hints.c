@@ -151,6 +151,8 @@ geonn_steady_id_hint(const PointSource *source, TupleDesc descriptor)
 const char *
 geonn_points_hint(const PointSource *source, const PointColumn *column)
 {
+	if (geonn_typmod_is_shape(column->typmod) && source->points_alone)
+		return GEONN_POINTS_OF_SHAPES_HINT;
 	if (geonn_typmod_is_shape(column->typmod))
 		return psprintf("For the nearest lines and polygons use options => '{\"%sshape\": \"%s\"}'; for points a view that has points alone.",
 						source->option_prefix, column->name);

@@ -7,6 +7,9 @@
 
 #include "points/columns.h"
 
+/* the hint where a function takes points alone, and a column has lines or polygons */
+#define GEONN_POINTS_OF_SHAPES_HINT "Give a query with points of them, as ST_PointOnSurface returns them."
+
 /* Return the hint if the latitude, the longitude or another column is missing or ambiguous. */
 extern const char *geonn_names_hint(const PointSource *source, TupleDesc descriptor);
 

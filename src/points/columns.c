@@ -279,6 +279,7 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 						rule->name, column->name, source->title,
 						format_type_with_typemod(column->type, attribute->atttypmod)),
 				 errdetail_internal("%s", problem),
+				 role == COLUMN_SHAPE && source->points_alone ? errhint(GEONN_POINTS_OF_SHAPES_HINT) :
 				 role == COLUMN_SHAPE ?
 				 errhint("Use shapes of SRID 4326, as ST_Transform makes them, in a view or query; ST_CurveToLine makes lines and polygons of curves.") :
 				 role == COLUMN_POINT && source->point_kind != GEONN_POINT_NONE ?
@@ -394,6 +395,7 @@ find_transformable(PointSource *source, TupleDesc descriptor, ColumnRole role)
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 				 errmsg("%s has more than one %s column", source->title, rules[role].name),
 				 errdetail("Candidates are %s, of other SRIDs than %d.", names.data, GEONN_POINT_SRID),
+				 role == COLUMN_SHAPE && source->points_alone ? errhint(GEONN_POINTS_OF_SHAPES_HINT) :
 				 errhint("Name one of them in the argument options, as in '{\"%s%s\": \"%s\"}'.", source->option_prefix,
 						 rules[role].option, NameStr(found->attname))));
 	return found;
@@ -410,6 +412,7 @@ find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 				 errmsg("%s has more than one %s column", source->title, rules[role].name),
 				 errdetail("Candidates are %s.", list_columns(descriptor, &rules[role])),
+				 role == COLUMN_SHAPE && source->points_alone ? errhint(GEONN_POINTS_OF_SHAPES_HINT) :
 				 role == COLUMN_SHAPE ?
 				 errhint("Name one of them in the argument options, as in '{\"%sshape\": \"%s\"}'.",
 						 source->option_prefix, NameStr(found->attname)) :
@@ -595,6 +598,7 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
 	source->refuses_srids = named->refuses_srids;
+	source->points_alone = named->points_alone;
 	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
 		list_length(named->weights);
 	source->columns = palloc0(source->column_count * sizeof(PointColumn));
@@ -603,8 +607,8 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 	source->weights = source->windows + list_length(overlaps);
 	find_id(source, descriptor, named);
 	find_coordinates(source, descriptor, named);
-	if (named->names[COLUMN_POINT] == NULL && named->names[COLUMN_LATITUDE] == NULL && !geonn_has_shapes(source) &&
-		count_matches(descriptor, COLUMN_SHAPE, NULL, &shape) > 0)
+	if (!named->points_alone && named->names[COLUMN_POINT] == NULL && named->names[COLUMN_LATITUDE] == NULL &&
+		!geonn_has_shapes(source) && count_matches(descriptor, COLUMN_SHAPE, NULL, &shape) > 0)
 		fill_column(&source->unused_shape, shape, "beside points, so not used; the option obs_shape or ref_shape has it used");
 	foreach(cell, by)
 		fill_column(&source->by[source->by_count++],

@@ -33,6 +33,7 @@ typedef struct GeonnColumnNames
 	const char *prefix;			/* prefix of the options that name them: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
+	bool		points_alone;	/* no option has a column be read as shapes */
 
 	/*
 	 * By ColumnRole, as the catalog spells them; NULL: to be found by name or type, and from COLUMN_RADIUS on none.  A shape
@@ -82,6 +83,7 @@ typedef struct PointSource
 	const char *option_prefix;	/* prefix of the options that name columns: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and a column of the other side */
 	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
+	bool		points_alone;	/* no option has a column be read as shapes */
 	PointColumn unused_shape;	/* a column of shapes that is not used because the relation also has points, and no
 								 * option names either column */
 	bool		quiet;			/* an error about columns sets unclear, instead of being raised */

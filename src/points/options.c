@@ -296,6 +296,7 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 	options->reference.prefix = is_of_one(scope) ? "" : "ref_";
 	options->observation.refuses_srids = options->reference.refuses_srids = !options->transform;
 	options->observation.paired = options->reference.paired = scope == GEONN_OPTIONS_JOIN;
+	options->reference.points_alone = scope == GEONN_OPTIONS_CLUSTERS;
 	check_names(&options->observation);
 	check_names(&options->reference);
 }

@@ -180,6 +180,23 @@ my ($status, $output, $error) = $node->psql('postgres',
 like($error, qr/canceling statement due to statement timeout/, 'a call is cancelled');
 is(query(q{SELECT * FROM geonn_cluster('stop', 15, 2)}), $rows, 'and later ones go on');
 
+# ---- limits ----
+
+query('CREATE TABLE many AS SELECT i AS id, random() AS lat, random() AS lon FROM generate_series(1, 20000) i; VACUUM many');
+my ($taken, $needed) = (0, 0);
+for my $limit (map { 64 * $_ } 1 .. 100)
+{
+	my $said = error_of("SET geonn.session_memory_limit = '$limit kB'; SELECT count(*) FROM geonn_cluster('many', 100)");
+
+	$taken++ if $said =~ /not enough memory for the references of/;
+	next if $said !~ /ERROR:  53400: not enough memory for the clusters of relation "many": (\d+) kB needed, and geonn.session_memory_limit is $limit kB\nDETAIL:  Finding clusters of its points takes (\d+) kB; .*\nHINT:  Find the clusters of fewer points at a time/;
+	$needed++ if $1 > $limit && $2 == 254;
+}
+cmp_ok($taken, '>', 0, 'points that are too many for the limit are not read');
+cmp_ok($needed, '>=', 3, 'nor are their clusters found, if there is no room for 13 bytes more each');
+query(q{SET geonn.log_min_duration = 0; SELECT count(*) FROM geonn_cluster('stop', 15)});
+like(Geonn::slurp($node->logfile), qr/geonn_cluster\(public\.stop, radius => 15\): rows=7 /, 'the log names the points once');
+
 # ---- what is wrong ----
 
 like(error_of("SELECT geonn_cluster('stop', $_)"), qr/ERROR:  22023: radius is out of range: .*\nDETAIL:  .*above 0, and at most .* 20015114\./, "radius $_")

@@ -137,6 +137,10 @@ like(error_of(q{SELECT * FROM geonn_thin('fix', 1, row_type => NULL::geonn_clust
 like(error_of(q{SELECT * FROM geonn_thin_sql('SELECT id::text, lat, lon FROM fix', 1)}), qr/HINT:  Pass row_type => NULL::geonn_thinned_text\./, 'ids of another type');
 like(error_of(q{SELECT * FROM geonn_thin_sql('SELECT 5 AS id, 1.5 AS lat, 2.5 AS lon FROM generate_series(1, 2)', 1)}),
 	qr/ERROR:  23505: .* id 5 twice\nDETAIL: .*\nHINT: /, 'one integer id twice within the spacing');
+query('CREATE TABLE many AS SELECT i AS id, (i % 100) / 1000.0 AS lat, (i / 100) / 1000.0 AS lon FROM generate_series(0, 19999) i; VACUUM many');
+is((scalar grep { error_of("SET geonn.session_memory_limit = '${\(64 * $_)} kB'; SELECT count(*) FROM geonn_thin('many', 100)")
+		  =~ /ERROR:  53400: not enough memory to thin out relation "many": .*\nDETAIL:  Thinning out its points takes 469 kB; / } 1 .. 60) >= 3, 1,
+	'memory for 24 bytes a point is in the limit');
 like(error_of(q{SELECT count(*) FROM geonn_thin_sql('SELECT 1 AS id, 95 AS lat, 0 AS lon UNION ALL SELECT 2, 1, 1', 1)}), qr/WARNING: .*1 row/, 'invalid points are left out');
 
 done_testing();

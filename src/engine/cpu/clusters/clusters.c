@@ -4,9 +4,9 @@
  *
  * Clusters are found for the positions of the index: references at one place, of one group and with the same windows, have
  * the same neighbours, so a million coincident references cost no more than one.  The work goes phase by phase
- * (clusters_state.h), and in each phase item by item, of leaves, positions, nodes or blocks, side by side on all threads that
- * are free.  A phase begins when all items of the one before it are done; a turn may end after any item, and the next turn goes
- * on from there.
+ * (clusters_state.h), and in each phase item by item, of leaves or parts of them, nodes or blocks, side by side on all threads
+ * that are free.  A phase begins when all items of the one before it are done; a turn may end after any item, and the next turn
+ * goes on from there.
  *
  * Which threads do what, and when, decides which way sets are united in, but not which positions are in a set.  Sets are
  * numbered in the order of the dataset, by their first place, so the numbers do not depend on it either.
@@ -27,6 +27,10 @@
 /* a thread looks after so many ms whether another one waits for its seat; each has so many pieces a turn */
 #define PIECE_MS 2
 #define PIECES_PER_THREAD 32
+
+/* comparing so many pairs, of which each may need its windows, or a geodesic, takes some 50 ms */
+#define WINDOWS_MOST (UINT64_C(1) << 25)
+#define GEODESICS_MOST (UINT64_C(1) << 15)
 
 /* Lay out the memory, and return its bytes.  With NULL as memory, only compute the bytes. */
 static size_t
@@ -65,9 +69,9 @@ begin_phase(struct cpu_clusters *clusters, enum clusters_phase phase, int level)
 	else if (phase == CLUSTERS_PLACES || phase == CLUSTERS_NUMBERS || phase == CLUSTERS_RANKS)
 		clusters->items = (uint32_t) (clusters->index->references / BLOCK_PLACES + 1);
 	else if (phase == CLUSTERS_DROP || phase == CLUSTERS_KEEP || phase == CLUSTERS_SETTLE)
-		clusters->items = (clusters->batch_count - 1) / clusters_members(clusters) + 1;
+		clusters->items = (clusters->batch_count - 1) / clusters->each + 1;
 	else
-		clusters->items = clusters->one_by_one && phase != CLUSTERS_INSIDE ? shape->positions : shape->nodes[0];
+		clusters->items = phase == CLUSTERS_INSIDE ? shape->nodes[0] : (shape->positions - 1) / clusters->each + 1;
 	atomic_store(&clusters->next, 0);
 }
 
@@ -104,6 +108,18 @@ begin_next_phase(struct cpu_clusters *clusters)
 	}
 }
 
+/* Return how many positions are an item where each may be compared with all others: a power of 2, at most those of a leaf. */
+static uint32_t
+positions_of_item(const struct cpu_index *index, enum geonn_metric metric)
+{
+	uint64_t	most = !geonn_metric_chord_decides(metric) ? GEODESICS_MOST : index->edges != NULL ? WINDOWS_MOST : UINT64_MAX;
+	uint32_t	each = INDEX_WIDTH;
+
+	while (each > 1 && each * (uint64_t) index->shape.positions > most)
+		each /= 2;
+	return each;
+}
+
 struct cpu_clusters *
 cpu_clusters_create(const struct search *search, const struct cpu_index *index, struct failure *failure)
 {
@@ -122,7 +138,7 @@ cpu_clusters_create(const struct search *search, const struct cpu_index *index, 
 	clusters->radius = question->max_distance;
 	clusters->within = geonn_metric_radius_limit(search->dataset->metric, question->max_distance);
 	clusters->certain = geonn_metric_certain_limit(search->dataset->metric, question->max_distance);
-	clusters->one_by_one = index->edges != NULL || !geonn_metric_chord_decides(search->dataset->metric);
+	clusters->each = positions_of_item(index, search->dataset->metric);
 	clusters->bytes = place_columns(clusters, NULL);
 	clusters->memory = memory_block_allocate(clusters->bytes, failure, "the clusters of %zu references", index->references);
 	if (clusters->memory == NULL)

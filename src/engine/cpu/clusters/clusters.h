@@ -43,7 +43,7 @@ extern uint32_t cpu_clusters_keeper(const struct cpu_clusters *clusters, uint32_
 /* Free the clusters; NULL is allowed. */
 extern void cpu_clusters_free(struct cpu_clusters *clusters);
 
-/* Do the present phase's work on one leaf, position or node, or on some of a batch (clusters_walk.c). */
+/* Do the present phase's work on one item (clusters_walk.c). */
 extern void CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item);
 
 #endif							/* GEONN_CPU_CLUSTERS_H */

@@ -17,21 +17,21 @@
 /*
  * The phases, in their order; ACROSS and JOIN alternate, level by level.  A thinning has PLACES, RANKS, then DROP, KEEP and
  * SETTLE for each batch of positions, and BORDER at last (thin.c); its core positions are those that are kept.  In brackets:
- * what a phase goes through; positions in place of leaves, except in INSIDE, if the work is one_by_one.
+ * what a phase goes through; parts are `each` positions of a leaf, or of the batch.
  */
 enum clusters_phase
 {
-	CLUSTERS_CORES,				/* [leaves] which positions are core */
+	CLUSTERS_CORES,				/* [parts] which positions are core */
 	CLUSTERS_INSIDE,			/* [leaves] unite core positions of one leaf */
-	CLUSTERS_ACROSS,			/* [leaves] unite core positions below nodes of the level that have one parent */
+	CLUSTERS_ACROSS,			/* [parts] unite core positions below nodes of the level that have one parent */
 	CLUSTERS_JOIN,				/* [nodes of the level above] which nodes have one set */
-	CLUSTERS_BORDER,			/* [leaves] the nearest core position of all others */
+	CLUSTERS_BORDER,			/* [parts] the nearest core position of all others */
 	CLUSTERS_PLACES,			/* [blocks of references, in the order of the index] the position of each place */
 	CLUSTERS_NUMBERS,			/* [blocks of places] number the sets in the order of places; on one thread */
 	CLUSTERS_RANKS,				/* [blocks of places, by rank] number the positions by their first places; on one thread */
-	CLUSTERS_DROP,				/* [some of the batch] which have a kept position within the radius */
-	CLUSTERS_KEEP,				/* [some of the batch] which of the others have none of the batch before them there */
-	CLUSTERS_SETTLE,			/* [some of the batch] which of the rest have a kept one there; on one thread */
+	CLUSTERS_DROP,				/* [parts of the batch] which have a kept position within the radius */
+	CLUSTERS_KEEP,				/* [parts of the batch] which of the others have none of the batch before them there */
+	CLUSTERS_SETTLE,			/* [parts of the batch] which of the rest have a kept one there; on one thread */
 	CLUSTERS_COMPLETE
 };
 
@@ -44,13 +44,13 @@ struct cpu_clusters
 	double		radius;			/* metres */
 	double		within;			/* every pair within the radius has at most this squared chord */
 	double		certain;		/* every pair with at most this squared chord is within the radius */
-	bool		one_by_one;		/* a position may take as long as a turn, as windows or distances decide about many others */
+	uint32_t	each;			/* positions of a part, so few that it takes no longer than a turn */
 	const atomic_bool *cancelled;	/* of the present turn */
 	int64_t		end_ms;			/* of the present turn */
 
 	enum clusters_phase phase;
 	int			level;			/* of ACROSS and JOIN: the level of the nodes that are united */
-	uint32_t	items;			/* how many leaves, positions, nodes or blocks the phase goes through */
+	uint32_t	items;			/* how many parts, leaves, nodes or blocks the phase goes through */
 	atomic_uint_fast64_t next;	/* the next item that a thread takes */
 
 	/*
@@ -89,15 +89,6 @@ enum clusters_fate
 
 /* so many positions are decided together */
 #define CLUSTERS_BATCH 4096
-
-/* an item of DROP, KEEP and SETTLE has so many positions, or one if the work is one_by_one */
-#define CLUSTERS_MEMBERS 16
-
-static inline uint32_t
-clusters_members(const struct cpu_clusters *clusters)
-{
-	return clusters->one_by_one ? 1 : CLUSTERS_MEMBERS;
-}
 
 /* Return the position of a member of the batch. */
 static inline uint32_t

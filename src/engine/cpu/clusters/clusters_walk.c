@@ -1,12 +1,12 @@
 /*
  * clusters_walk.c
- *		The work of each phase of clusters on one leaf, position or node of the index; and of a thinning on some positions.
+ *		The work of each phase of clusters on a leaf, part of one, or node of the index; of a thinning on part of a batch.
  *
- * The places of a dataset ask about each other, so they ask leaf by leaf: positions of a leaf that have one group, and are
- * near each other, are a bundle, and walk through the index together.  Where one of them may take as long as a turn, each is a
- * bundle by itself (clusters_state.h, one_by_one).  A walk looks at nodes by their boxes, and goes into those within the radius
- * of the bundle's box.  In a leaf each position of the bundle is compared by itself: squared chords decide, and distances where
- * the margins of chords leave it open, as in a count (cpu/counts/count.c).
+ * The places of a dataset ask about each other, so they ask leaf by leaf, or part by part of a leaf where a whole one may take
+ * longer than a turn: positions that have one group, and are near each other, are a bundle, and walk through the index together.
+ * A walk looks at nodes by their boxes, and goes into those within the radius of the bundle's box.  In a leaf each position of
+ * the bundle is compared by itself: squared chords decide, and distances where the margins of chords leave it open, as in a count
+ * (cpu/counts/count.c).
  *
  * What a walk does depends on the phase:
  *
@@ -19,7 +19,7 @@
  * that is of the bundle's set already, however many positions the node has, and one pair within the radius is enough to
  * unite with a node of one set.  That keeps a crowd in which all are near all linear.
  *
- * BORDER finds the nearest core position of another position, which then is a bundle by itself, too.
+ * BORDER finds the nearest core position of another position, which then is a bundle by itself.
  *
  * DROP, KEEP and SETTLE of a thinning (thin.c) ask of a position, a bundle by itself, whether a core one within the radius has a
  * lesser number.  The first one found ends the walk.
@@ -552,7 +552,7 @@ static void
 work_on_members(struct cpu_clusters *clusters, uint32_t first)
 {
 	struct walk walk = {.clusters = clusters,.index = clusters->index};
-	uint32_t	count = clusters_members(clusters);
+	uint32_t	count = clusters->each;
 	uint32_t	end = clusters->batch_count - first < count ? clusters->batch_count : first + count;
 
 	for (uint32_t member = first; member < end && !walk.stopped; member++)
@@ -577,7 +577,6 @@ void
 CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item)
 {
 	const struct index_shape *shape = &clusters->index->shape;
-	uint32_t	each = clusters->one_by_one && clusters->phase != CLUSTERS_INSIDE ? 1 : INDEX_WIDTH;
 	uint32_t	children;
 
 	switch (clusters->phase)
@@ -585,10 +584,10 @@ CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item)
 		case CLUSTERS_CORES:
 		case CLUSTERS_ACROSS:
 		case CLUSTERS_BORDER:
-			work_on_positions(clusters, item * each, each);
+			work_on_positions(clusters, item * clusters->each, clusters->each);
 			return;
 		case CLUSTERS_INSIDE:
-			work_on_positions(clusters, item * each, each);
+			work_on_positions(clusters, item * INDEX_WIDTH, INDEX_WIDTH);
 			join_leaf(clusters, item);
 			return;
 		case CLUSTERS_JOIN:
@@ -599,7 +598,7 @@ CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item)
 		case CLUSTERS_DROP:
 		case CLUSTERS_KEEP:
 		case CLUSTERS_SETTLE:
-			work_on_members(clusters, item * clusters_members(clusters));
+			work_on_members(clusters, item * clusters->each);
 			return;
 		case CLUSTERS_PLACES:
 		case CLUSTERS_NUMBERS:
