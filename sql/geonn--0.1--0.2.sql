@@ -97,10 +97,31 @@ CREATE TYPE geonn_clustered_uuid AS (
 COMMENT ON TYPE geonn_clustered_uuid IS
 'a geonn_clustered with an id of type uuid';
 
+CREATE TYPE geonn_thinned AS (
+	id bigint,
+	kept_by bigint
+);
+COMMENT ON TYPE geonn_thinned IS
+'a point, and the kept point near it that has it dropped; NULL: the point is kept';
+
+CREATE TYPE geonn_thinned_text AS (
+	id pg_catalog.text,
+	kept_by pg_catalog.text
+);
+COMMENT ON TYPE geonn_thinned_text IS
+'a geonn_thinned with ids of type text or varchar';
+
+CREATE TYPE geonn_thinned_uuid AS (
+	id pg_catalog.uuid,
+	kept_by pg_catalog.uuid
+);
+COMMENT ON TYPE geonn_thinned_uuid IS
+'a geonn_thinned with ids of type uuid';
+
 -- ---- joins ----
 
 COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
-'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points, geonn_within_count with its siblings, geonn_cluster and geonn_cluster_sql';
+'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points, geonn_within_count with its siblings, geonn_cluster, geonn_thin and their forms for queries';
 
 -- The joins get the arguments differs, overlaps and windows, so each is another function for PostgreSQL.
 -- A view or a function that calls one of 0.1 keeps that one, which the module answers as before: under
@@ -351,6 +372,42 @@ CREATE FUNCTION geonn_cluster_sql(points_sql pg_catalog.text,
 COMMENT ON FUNCTION geonn_cluster_sql(pg_catalog.text, double precision, integer, pg_catalog.name[],
 	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'the cluster of each row of a query';
+
+CREATE FUNCTION geonn_thin(points pg_catalog.regclass,
+							  spacing double precision,
+							  priority pg_catalog.name DEFAULT NULL,
+							  by pg_catalog.name[] DEFAULT NULL,
+							  overlaps pg_catalog.name[] DEFAULT NULL,
+							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+							  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+							  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							  row_type pg_catalog.anyelement DEFAULT NULL::geonn_thinned)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_thin(pg_catalog.regclass, double precision, pg_catalog.name, pg_catalog.name[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'which points are kept, so that no two are within a spacing';
+
+CREATE FUNCTION geonn_thin_sql(points_sql pg_catalog.text,
+							  spacing double precision,
+							  priority pg_catalog.name DEFAULT NULL,
+							  by pg_catalog.name[] DEFAULT NULL,
+							  overlaps pg_catalog.name[] DEFAULT NULL,
+							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+							  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+							  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							  row_type pg_catalog.anyelement DEFAULT NULL::geonn_thinned)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_thin_sql(pg_catalog.text, double precision, pg_catalog.name, pg_catalog.name[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'which rows of a query are kept, so that no two are within a spacing';
 
 CREATE FUNCTION geonn_distance(lat double precision, lon double precision,
 							   shape pg_catalog.anyelement)

@@ -31,6 +31,7 @@ geonn_client_send_search(GeonnClient *client, int number)
 		(question->extremes ? GEONN_SEARCH_EXTREMES : 0) |
 		(question->places ? GEONN_SEARCH_PLACES : 0) |
 		(question->shapes ? GEONN_SEARCH_SHAPES : 0) |
+		(question->thins ? GEONN_SEARCH_THIN : 0) |
 		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
 		.max_distance = question->max_distance,
 		.radii = question->radii,

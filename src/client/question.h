@@ -24,7 +24,8 @@ typedef struct GeonnQuestion
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 	uint32		min_points;		/* 0: no clusters; otherwise the question is for clusters of the references, whose radius is
 								 * max_distance (protocol_search.h); k is then 1: each has one pair */
-	uint32		weights;		/* how many weights of the references a count adds up */
+	bool		thins;			/* it is for a thinning in place of clusters; min_points is 1 */
+	uint32		weights;		/* how many weights of the references a count adds up; 1 of a thinning with priorities */
 	bool		extremes;		/* a count also finds the least and the greatest of each weight */
 	bool		places;			/* pairs have the shapes' nearest places; for arcs alone */
 	bool		shapes;			/* observations are shapes; for arcs alone */

@@ -173,7 +173,8 @@ enum geonn_error_code
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings is reached */
 	GEONN_ERROR_NO_DEVICE,		/* the engine does not have the device that the client asked for */
 	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
-	GEONN_ERROR_NO_DATASET		/* the engine does not have the dataset, which another engine had */
+	GEONN_ERROR_NO_DATASET,		/* the engine does not have the dataset, which another engine had */
+	GEONN_ERROR_SAME_TAG		/* references have one tag, where each needs its own */
 };
 
 /* hello and welcome */

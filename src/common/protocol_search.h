@@ -49,6 +49,13 @@
  * writes none into the batch.  Each has one pair: the reference's tag, and as its distance the number of its cluster, negative
  * for a border point, and 0 for noise.  The algorithm does not matter.  Searches that go on with the next references, in the same
  * slot and with the same question, find the clusters of the first one; another slot or question begins anew.
+ *
+ * With GEONN_SEARCH_THIN, and min_points 1, such a search thins the references out in place of finding clusters.  They are ranked
+ * by their weights, the column GEONN_COLUMN_WEIGHT, the greatest first and NAN last, and then in their order; without that column
+ * in their order alone.  A reference is kept unless a kept one before it, by rank, is its neighbour.  The keeper of one that is
+ * not kept is the nearest of its kept neighbours, by (distance, rank), and a kept one is its own.  The pair of a reference has
+ * its tag, and in the place of a distance the 64 bits of its keeper's tag.  The search fails where another reference that is
+ * its keeper has its tag: the pair would say that it is kept.
  */
 #ifndef GEONN_PROTOCOL_SEARCH_H
 #define GEONN_PROTOCOL_SEARCH_H
@@ -86,6 +93,7 @@ enum geonn_algorithm
 #define GEONN_SEARCH_EXTREMES	4u	/* a count also finds the least and the greatest weights */
 #define GEONN_SEARCH_PLACES		8u	/* of arcs alone: each pair has its place, and the fraction of the place */
 #define GEONN_SEARCH_SHAPES		16u /* of arcs alone: the observations are shapes, too */
+#define GEONN_SEARCH_THIN		32u /* with min_points 1 alone: thin the references out */
 
 /*
  * While the engine searches for shapes, each of their arcs takes at most so many bytes beside the batch; a part takes
@@ -97,6 +105,9 @@ enum geonn_algorithm
 
 /* While the engine finds clusters, each reference takes at most so many bytes; a search takes 512 more. */
 #define GEONN_CLUSTER_BYTES			13
+
+/* While the engine thins references out, each takes at most so many bytes; a search takes 512 more. */
+#define GEONN_THIN_BYTES			24
 
 /* on which side of a line or ring an observation lies, seen along it */
 enum geonn_line_side
@@ -156,7 +167,7 @@ struct geonn_search
 								 * infinite */
 	uint32_t	radii;			/* 0: find pairs; otherwise count within this many radii, with k 0, and no flags but
 								 * GEONN_SEARCH_EXTREMES and GEONN_SEARCH_SHAPES */
-	uint32_t	min_points;		/* 0: not for clusters; otherwise k and radii are 0, without flags */
+	uint32_t	min_points;		/* 0: not for clusters; otherwise k and radii are 0, without flags but GEONN_SEARCH_THIN */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the radius before; may
 											 * be infinite */
 };

@@ -45,8 +45,10 @@
 #define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | BIT(GEONN_NEAREST_POINTS))
 #define COUNTS			(BIT(GEONN_WITHIN_COUNT) | BIT(GEONN_WITHIN_COUNT_SQL) | BIT(GEONN_WITHIN_COUNT_POINTS))
 #define CLUSTERS		(BIT(GEONN_CLUSTER) | BIT(GEONN_CLUSTER_SQL))
+#define THINS			(BIT(GEONN_THIN) | BIT(GEONN_THIN_SQL))
+#define ONE_SIDE		(CLUSTERS | THINS)
 #define JOINS			(RELATIONS | QUERIES | CACHES)
-#define ALL				(JOINS | POINTS | CLUSTERS)
+#define ALL				(JOINS | POINTS | ONE_SIDE)
 
 /* Marks arguments whose hint lists their words (list_words). */
 static const char word_hint[] = "Give one of the words";
@@ -91,7 +93,7 @@ read_max_distance(const GeonnArgument *argument, Datum value, GeonnArguments *ar
 	arguments->join->question.max_distance = distance;
 }
 
-/* Read the radius of clusters. */
+/* Read the radius of clusters, or the spacing of a thinning. */
 static void
 read_cluster_radius(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
@@ -101,11 +103,19 @@ read_cluster_radius(const GeonnArgument *argument, Datum value, GeonnArguments *
 	if (!(radius > 0 && radius <= half_circle))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("radius is out of range: %s", float8out_internal(radius)),
-				 errdetail("The radius of clusters is in metres, above 0, and at most half the circumference of the Earth, %.0f.",
-						   floor(half_circle)),
+				 errmsg("%s is out of range: %s", argument->name, float8out_internal(radius)),
+				 errdetail("The %s is in metres, above 0, and at most half the circumference of the Earth, %.0f.",
+						   argument->name, floor(half_circle)),
 				 errhint("%s", argument->hint)));
 	arguments->join->question.max_distance = radius;
+}
+
+static void
+read_spacing(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	read_cluster_radius(argument, value, arguments);
+	arguments->join->question.min_points = 1;
+	arguments->join->question.thins = true;
 }
 
 static void
@@ -255,6 +265,13 @@ read_weights(const GeonnArgument *argument pg_attribute_unused(), Datum value, G
 }
 
 static void
+read_priority(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->weights = list_make1(pstrdup(NameStr(*DatumGetName(value))));
+	arguments->join->question.weights = 1;
+}
+
+static void
 read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			 GeonnArguments *arguments)
 {
@@ -263,7 +280,7 @@ read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 	geonn_parse_options(DatumGetJsonbP(value),
 						arguments->function == GEONN_NEAREST_POINTS ||
 						arguments->function == GEONN_WITHIN_COUNT_POINTS ? GEONN_OPTIONS_POINTS :
-						(BIT(arguments->function) & CLUSTERS) != 0 ? GEONN_OPTIONS_CLUSTERS :
+						(BIT(arguments->function) & ONE_SIDE) != 0 ? GEONN_OPTIONS_CLUSTERS :
 						GEONN_OPTIONS_JOIN, &arguments->options);
 	question->device = arguments->options.device;
 	question->algorithm = arguments->options.algorithm;
@@ -317,7 +334,7 @@ describe_value(const GeonnArgument *argument, const char *output)
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
-static const char cluster_radius_hint[] = "Give a radius in metres, as in 100.";
+static const char cluster_radius_hint[] = "Give metres, as in 100.";
 static const char min_points_hint[] = "Give 1 for connected points, 2 for those that are not alone, or more for crowds.";
 static const char radii_hint[] = "Give an array of metres, as in '{1000, 5000}'.";
 static const char flag_hint[] = "Give true or false.";
@@ -357,22 +374,24 @@ const GeonnArgument geonn_arguments[] = {
 	{"lon", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", false, KEEP(arguments.longitudes)},
 	{"ref", RELATIONS | POINTS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
 	{"ref_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
-	{"points", BIT(GEONN_CLUSTER), GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
-	{"points_sql", BIT(GEONN_CLUSTER_SQL), GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
+	{"points", BIT(GEONN_CLUSTER) | BIT(GEONN_THIN), GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
+	{"points_sql", BIT(GEONN_CLUSTER_SQL) | BIT(GEONN_THIN_SQL), GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
 	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
 	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
 	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
 	{"radius", CLUSTERS, GEONN_OWN_ANY, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_cluster_radius, NULL)},
+	{"spacing", THINS, GEONN_OWN_ANY, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_spacing, NULL)},
+	{"priority", THINS, GEONN_OWN_ANY, NAMEOID, NULL, NULL, true, READ(read_priority, NULL)},
 	{"min_points", CLUSTERS, GEONN_OWN_ANY, INT4OID, "1", min_points_hint, true, READ(read_min_points, NULL)},
 	{"radii", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, FLOAT8ARRAYOID, NULL, radii_hint, true, READ(read_radii, NULL)},
 	{"weights", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, NAMEARRAYOID, NULL, NULL, true, READ(read_weights, NULL)},
 	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
-	{"by", JOINS | CLUSTERS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
+	{"by", JOINS | ONE_SIDE, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
 	{"differs", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_differs, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
 	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
-	{"keep_unmatched", ALL & ~(COUNTS | CLUSTERS), GEONN_OWN_ANY | GEONN_OF_K | GEONN_OF_RADIUS, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
+	{"keep_unmatched", ALL & ~(COUNTS | ONE_SIDE), GEONN_OWN_ANY | GEONN_OF_K | GEONN_OF_RADIUS, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
 	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", word_hint, true, READ(read_ties, ties_words)},
 	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
 	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", true, READ(read_options, NULL)},
@@ -423,6 +442,8 @@ static const struct
 	[GEONN_WITHIN_COUNT_POINTS] = {"geonn_within_count_points", "'{52.52}', '{13.405}'"},
 	[GEONN_CLUSTER] = {"geonn_cluster", NULL},
 	[GEONN_CLUSTER_SQL] = {"geonn_cluster_sql", NULL},
+	[GEONN_THIN] = {"geonn_thin", NULL},
+	[GEONN_THIN_SQL] = {"geonn_thin_sql", NULL},
 	[GEONN_CACHE_CREATE] = {"geonn_cache_create", "'near', 'city'"},
 	[GEONN_CACHE] = {"geonn_refresh", NULL},
 	[GEONN_SHARD_DDL] = {"geonn_shard_ddl", "'{shard1, shard2}', 'city'"}
@@ -529,6 +550,12 @@ geonn_expression_references(const FuncExpr *expression)
 	return references;
 }
 
+bool
+geonn_expression_has_one_side(const FuncExpr *expression)
+{
+	return geonn_expression_argument(expression, "min_points") != NULL || geonn_expression_argument(expression, "spacing") != NULL;
+}
+
 /* ---- their values ---- */
 
 __attribute__((noreturn))
@@ -539,7 +566,7 @@ raise_null(GeonnFunction function, const GeonnArgument *argument)
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("argument \"%s\" of %s is NULL", argument->name, functions[function].name),
 			 argument->hint == word_hint ? errhint("%s", list_words(argument)) :
-			 argument->hint == relation_hint && (BIT(function) & CLUSTERS) != 0 ?
+			 argument->hint == relation_hint && (BIT(function) & ONE_SIDE) != 0 ?
 			 errhint("%s, as in %s('stop', 100).", relation_hint, functions[function].name) :
 			 argument->hint == relation_hint ?
 			 errhint("%s, as in %s(%s, 'airport').", relation_hint, functions[function].name,

@@ -24,6 +24,8 @@ typedef enum GeonnFunction
 	GEONN_WITHIN_COUNT_POINTS,
 	GEONN_CLUSTER,
 	GEONN_CLUSTER_SQL,
+	GEONN_THIN,
+	GEONN_THIN_SQL,
 	GEONN_CACHE_CREATE,
 	GEONN_CACHE,				/* the arguments that a cache keeps; no function has this number */
 	GEONN_SHARD_DDL
@@ -169,9 +171,12 @@ extern Node *geonn_expression_argument(const FuncExpr *expression, const char *n
 
 /*
  * Return the argument with the relation or query of the observations, or of the references; NULL: arrays give these
- * points, or the call has no observations.  The references of a call for clusters are its points.
+ * points, or the call has no observations.  The references of a call for clusters or a thinning are its points.
  */
 extern Node *geonn_expression_observations(const FuncExpr *expression);
 extern Node *geonn_expression_references(const FuncExpr *expression);
+
+/* Return whether the call is for clusters or a thinning: it has points in place of observations and references. */
+extern bool geonn_expression_has_one_side(const FuncExpr *expression);
 
 #endif							/* GEONN_ARGUMENTS_H */

@@ -267,7 +267,8 @@ begin_taking(GeonnSearch *search)
 		if (prepare(search) && geonn_client_references(search->prepared.client) > 0)
 		{
 			(void) geonn_cluster_memory_create(search->join->references->title,
-											   geonn_client_references(search->prepared.client));
+											   geonn_client_references(search->prepared.client),
+											   search->join->question.thins);
 			geonn_client_ask_for_clusters(search->prepared.client);
 		}
 		return;

@@ -459,7 +459,7 @@ geonn_check_question_of_shapes(const GeonnJoin *join)
 	if (join->question.min_points > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("clusters are of points, not of lines and polygons"),
+				 errmsg("%s are of points, not of lines and polygons", join->question.thins ? "thinnings" : "clusters"),
 				 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
 				 errhint(GEONN_POINTS_OF_SHAPES_HINT)));
 	if (join->question.metric == GEONN_METRIC_SPHERE)

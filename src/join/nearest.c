@@ -4,7 +4,7 @@
  *
  * They share arguments, which have the same names in all of them (arguments.c).  They differ
  * in where their points come from (relations, queries, arrays), and in what is asked of
- * them (k neighbours, all within a radius, how many are within radii, or the clusters of one side).
+ * them (k neighbours, all within a radius, how many are within radii, or the clusters or thinning of one side).
  */
 #include "postgres.h"
 
@@ -37,6 +37,8 @@ PG_FUNCTION_INFO_V1(geonn_within_count_sql);
 PG_FUNCTION_INFO_V1(geonn_within_count_points);
 PG_FUNCTION_INFO_V1(geonn_cluster);
 PG_FUNCTION_INFO_V1(geonn_cluster_sql);
+PG_FUNCTION_INFO_V1(geonn_thin);
+PG_FUNCTION_INFO_V1(geonn_thin_sql);
 
 /* ---- points of arrays ---- */
 
@@ -180,7 +182,9 @@ static const PGFunction joins[] = {
 	[GEONN_WITHIN_COUNT_SQL] = geonn_within_count_sql,
 	[GEONN_WITHIN_COUNT_POINTS] = geonn_within_count_points,
 	[GEONN_CLUSTER] = geonn_cluster,
-	[GEONN_CLUSTER_SQL] = geonn_cluster_sql
+	[GEONN_CLUSTER_SQL] = geonn_cluster_sql,
+	[GEONN_THIN] = geonn_thin,
+	[GEONN_THIN_SQL] = geonn_thin_sql
 };
 
 bool
@@ -194,16 +198,18 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
-/* Complete a join for clusters: the points are references, and ask about each other. */
+/* Complete a join for clusters, or a thinning: the points are references, and ask about each other. */
 static GeonnJoin *
 make_clusters(const GeonnArguments *arguments)
 {
 	GeonnJoin  *join = arguments->join;
-	const GeonnColumnNames *named = &arguments->options.reference;
+	GeonnColumnNames named = arguments->options.reference;
 
+	named.weights = arguments->weights;
+	named.ranks = true;
 	join->references = arguments->ref_sql != NULL ?
-		geonn_query_source("points_sql", arguments->ref_sql, named, arguments->by, arguments->overlaps) :
-		geonn_relation_source(arguments->ref, named, arguments->by, arguments->overlaps);
+		geonn_query_source("points_sql", arguments->ref_sql, &named, arguments->by, arguments->overlaps) :
+		geonn_relation_source(arguments->ref, &named, arguments->by, arguments->overlaps);
 	join->observations = join->references;
 	geonn_check_question_of_shapes(join);
 	geonn_call_describe(&join->label, InvalidOid, join->references->relation, arguments->function_name, arguments->text);
@@ -317,3 +323,5 @@ JOIN(geonn_within_count_sql)
 JOIN(geonn_within_count_points)
 JOIN(geonn_cluster)
 JOIN(geonn_cluster_sql)
+JOIN(geonn_thin)
+JOIN(geonn_thin_sql)

@@ -59,6 +59,12 @@ static const struct MemoryTexts cluster_texts = {
 	"Find the clusters of fewer points at a time, as of one key of by, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
 };
 
+static const struct MemoryTexts thinning_texts = {
+	"not enough memory to thin out %s: %llu kB needed, and geonn.session_memory_limit is %d kB",
+	"Thinning out its %s takes %llu kB; they, other joins and cursors of this session have %llu kB.",
+	"Thin out fewer points at a time, as of one key of by, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
+};
+
 struct ReferenceMemory
 {
 	dlist_node	node;			/* the link in this process's list */
@@ -155,11 +161,11 @@ geonn_observed_memory_create(const char *title)
 }
 
 ReferenceMemory *
-geonn_cluster_memory_create(const char *title, uint64 references)
+geonn_cluster_memory_create(const char *title, uint64 references, bool thins)
 {
-	ReferenceMemory *memory = create_memory(title, &cluster_texts);
+	ReferenceMemory *memory = create_memory(title, thins ? &thinning_texts : &cluster_texts);
 
-	geonn_reference_memory_add_bytes(memory, references * GEONN_CLUSTER_BYTES, "points");
+	geonn_reference_memory_add_bytes(memory, references * (thins ? GEONN_THIN_BYTES : GEONN_CLUSTER_BYTES), "points");
 	return memory;
 }
 

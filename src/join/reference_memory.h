@@ -24,10 +24,10 @@ extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 
 extern ReferenceMemory *geonn_observed_memory_create(const char *title);
 
 /*
- * Create the entry of the clusters of so many references, with their bytes.  title is for messages, for example: relation
- * "stop".
+ * Create the entry of the clusters of so many references, or of their thinning, with its bytes.  title is for messages, for
+ * example: relation "stop".
  */
-extern ReferenceMemory *geonn_cluster_memory_create(const char *title, uint64 references);
+extern ReferenceMemory *geonn_cluster_memory_create(const char *title, uint64 references, bool thins);
 
 /*
  * Count this many references, or bytes of references, before they are taken in.  Raises an error if the sum would exceed

@@ -65,7 +65,8 @@ typedef enum ResultValue
 	VALUE_MAX,
 	VALUE_MAXS,
 	VALUE_CLUSTER,
-	VALUE_KIND
+	VALUE_KIND,
+	VALUE_KEPT_BY
 } ResultValue;
 
 /* Which rows may have a column; and which rows have it unless the caller says otherwise. */
@@ -74,9 +75,11 @@ enum
 	OF_PAIRS = 1 << 0,
 	OF_COUNTS = 1 << 1,
 	OF_CLUSTERS = 1 << 2,
-	USUAL_OF_PAIRS = OF_PAIRS << 3,
-	USUAL_OF_COUNTS = OF_COUNTS << 3,
-	USUAL_OF_CLUSTERS = OF_CLUSTERS << 3
+	OF_THINNINGS = 1 << 3,
+	USUAL_OF_PAIRS = OF_PAIRS << 4,
+	USUAL_OF_COUNTS = OF_COUNTS << 4,
+	USUAL_OF_CLUSTERS = OF_CLUSTERS << 4,
+	USUAL_OF_THINNINGS = OF_THINNINGS << 4
 };
 
 /* a row of the table */
@@ -102,7 +105,9 @@ struct ResultAttribute
 /* ---- the columns ---- */
 
 static const ResultColumn result_columns[] = {
-	{"id", OF_CLUSTERS | USUAL_OF_CLUSTERS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, {0}},
+	{"id", OF_CLUSTERS | OF_THINNINGS | USUAL_OF_CLUSTERS | USUAL_OF_THINNINGS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID,
+		VALUE_REFERENCE_ID, NULL, {0}},
+	{"kept_by", OF_THINNINGS | USUAL_OF_THINNINGS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_KEPT_BY, NULL, {0}},
 	{"cluster", OF_CLUSTERS | USUAL_OF_CLUSTERS, TYPE_COUNT, 0, VALUE_CLUSTER, NULL, {0}},
 	{"kind", OF_CLUSTERS | USUAL_OF_CLUSTERS, TYPE_TEXT, 0, VALUE_KIND, NULL, {0}},
 	{"obs_id", OF_PAIRS | OF_COUNTS | USUAL_OF_PAIRS | USUAL_OF_COUNTS, TYPE_OBSERVATION_ID,
@@ -141,7 +146,7 @@ static const ResultColumn result_columns[] = {
 static int
 rows_of(const GeonnQuestion *question)
 {
-	return question->min_points > 0 ? OF_CLUSTERS : question->radii > 0 ? OF_COUNTS : OF_PAIRS;
+	return question->thins ? OF_THINNINGS : question->min_points > 0 ? OF_CLUSTERS : question->radii > 0 ? OF_COUNTS : OF_PAIRS;
 }
 
 static const char *
@@ -224,8 +229,8 @@ ready_ids(const PointColumn *id)
 static const char *
 ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[ID_TYPES])
 {
-	const char *usual = rows == OF_CLUSTERS ? "geonn_clustered" : rows == OF_COUNTS ? "geonn_within_row" :
-		numbered ? "geonn_point_pair" : "geonn_pair";
+	const char *usual = rows == OF_THINNINGS ? "geonn_thinned" : rows == OF_CLUSTERS ? "geonn_clustered" :
+		rows == OF_COUNTS ? "geonn_within_row" : numbered ? "geonn_point_pair" : "geonn_pair";
 	const char *kind = ready_ids(ids[rows == OF_COUNTS ? TYPE_OBSERVATION_ID : TYPE_REFERENCE_ID]);
 	const char *other = numbered ? kind : ready_ids(ids[TYPE_OBSERVATION_ID]);
 	Oid			relation = get_typ_typrelid(row_type);
@@ -568,6 +573,17 @@ cluster_number(const GeonnBlock *block)
 	return (uint64) number;
 }
 
+/* Return the id of the keeper of the block's present reference, whose tag has the place of the distance; NULL: it is kept. */
+static Datum
+keeper_value(const ResultAttribute *attribute, const GeonnBlock *block, const GeonnReferences *references, bool *is_null)
+{
+	int64		keeper;
+
+	memcpy(&keeper, &block->distance[block->pair], sizeof(keeper));
+	*is_null = keeper == block->tag[block->pair];
+	return *is_null ? (Datum) 0 : convert_id(attribute, geonn_reference_id(references, keeper));
+}
+
 /* Get the place of the pair's observation that is nearest to the reference: a point itself. */
 static void
 near_place(const GeonnBlock *block, double *latitude, double *longitude)
@@ -653,6 +669,8 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_CLUSTER:
 			*is_null = block->distance[pair] == 0;
 			return *is_null ? (Datum) 0 : convert_count(attribute, cluster_number(block));
+		case VALUE_KEPT_BY:
+			return keeper_value(attribute, block, references, is_null);
 		case VALUE_KIND:
 			return row->kinds[1 + (block->distance[pair] > 0) - (block->distance[pair] < 0)];
 	}

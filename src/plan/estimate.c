@@ -357,12 +357,6 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 
 /* ---- joins ---- */
 
-static bool
-is_cluster(const FuncExpr *expression)
-{
-	return geonn_expression_argument(expression, "min_points") != NULL;
-}
-
 /*
  * Return the call's KnownJoin, from this plan's notes or made now.
  */
@@ -383,12 +377,12 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join = palloc0(sizeof(KnownJoin));
 	join->expression = expression;
 	join->source = geonn_known_source(root, expression, "obs");
-	join->reference_source = geonn_known_source(root, expression, is_cluster(expression) ? "points" : "ref");
+	join->reference_source = geonn_known_source(root, expression, geonn_expression_has_one_side(expression) ? "points" : "ref");
 	join->observations = estimate_observations(root, expression, join->source);
 	join->references = estimate_side(root, geonn_expression_references(expression),
-									 is_cluster(expression) ? "query points_sql" : "query ref_sql",
+									 geonn_expression_has_one_side(expression) ? "query points_sql" : "query ref_sql",
 									 join->reference_source, false);
-	if (is_cluster(expression))
+	if (geonn_expression_has_one_side(expression))
 	{
 		/* the references ask, and each has a row */
 		join->observations = (SideEstimate) {join->references.rows, 0};

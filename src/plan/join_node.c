@@ -477,7 +477,7 @@ explain_call(const JoinNode *node, List *ancestors, ExplainState *explain)
 		if (!IsA(list_nth(node->point, i), Const))
 			geonn_node_explain_expression(node, ancestors, explain, labels[i], list_nth(node->point, i));
 	}
-	explain_side(explain, geonn_expression_argument(expression, "min_points") != NULL ? "Points" : "References",
+	explain_side(explain, geonn_expression_has_one_side(expression) ? "Points" : "References",
 				 geonn_expression_references(expression));
 	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
 	explain_names(explain, "Differs", geonn_expression_argument(expression, "differs"));

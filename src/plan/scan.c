@@ -214,7 +214,7 @@ whole_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, const Path 
 	path->path.startup_cost = function->startup_cost;
 	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
 	/* the first row of clusters comes once all points have been searched for */
-	if (geonn_expression_argument(expression, "min_points") == NULL && geonn_estimate_references(root, expression, &references))
+	if (!geonn_expression_has_one_side(expression) && geonn_estimate_references(root, expression, &references))
 		path->path.startup_cost = Min(function->startup_cost, rel->baserestrictcost.startup + references);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;

@@ -568,21 +568,23 @@ find_limits(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *n
 }
 
 static void
-find_weights(PointSource *source, TupleDesc descriptor, List *weights)
+find_weights(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named)
 {
+	const char *argument = named->ranks ? "the argument priority" : "the argument weights";
+	const char *role = named->ranks ? "priority" : "weight";
 	ListCell   *cell;
 
-	foreach(cell, weights)
+	foreach(cell, named->weights)
 	{
 		PointColumn *column = &source->weights[source->weight_count++];
 
-		fill_column(column, require_attribute(source, descriptor, lfirst(cell), "the argument weights"), "weights");
+		fill_column(column, require_attribute(source, descriptor, lfirst(cell), argument), argument + strlen("the argument "));
 		if (!is_coordinate_type(column->base_type) && !note_unclear(source))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("weight column \"%s\" of %s has type %s", column->name, source->title,
+					 errmsg("%s column \"%s\" of %s has type %s", role, column->name, source->title,
 							format_type_be(column->type)),
-					 errdetail("The type of a weight column is double precision, real, numeric, bigint, integer or smallint."),
+					 errdetail("The type of a %s column is double precision, real, numeric, bigint, integer or smallint.", role),
 					 errhint("Cast it to such a type in a view or query.")));
 	}
 }
@@ -618,7 +620,7 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 					"differs");
 	source->differs_count = list_length(named->differs);
 	find_limits(source, descriptor, named, overlaps);
-	find_weights(source, descriptor, named->weights);
+	find_weights(source, descriptor, named);
 	Assert(source->by + source->by_count == source->windows);
 	Assert(source->windows + source->window_count == source->weights);
 	Assert(source->weights + source->weight_count == source->columns + source->column_count);

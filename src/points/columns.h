@@ -40,7 +40,8 @@ typedef struct GeonnColumnNames
 	 * is named alone, a point without latitude and longitude, and these two together.
 	 */
 	char	   *names[COLUMN_ROLES];
-	List	   *weights;		/* of char *; not an option, but the argument weights */
+	List	   *weights;		/* of char *; not an option, but an argument */
+	bool		ranks;			/* the weight is the argument priority; otherwise weights are the argument weights */
 	List	   *differs;		/* one side's names in the argument differs */
 } GeonnColumnNames;
 

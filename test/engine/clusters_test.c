@@ -1,7 +1,7 @@
 /*
  * clusters_test.c
- *		Clusters are those of the definition, in bytes: of any references, with groups and windows, by any version of the
- *		loops, on any number of threads, with any room of batches, and wherever turns end.
+ *		Clusters and thinnings are those of the definition, in bytes: of any references, with groups and windows, by any version
+ *		of the loops, on any number of threads, with any room of batches, and wherever turns end.
  *
  * Usage: clusters_test [SEED [SETS|sanitized]]
  *
@@ -116,6 +116,8 @@ make_dataset(size_t count, enum places places, enum geonn_metric metric, uint32_
 		made->tag[i] = (int64_t) (3 * i) - 50;
 		if (made->group != NULL)
 			made->group[i] = random_below(4) * 10;
+		if (made->weight[0] != NULL)
+			made->weight[0][i] = random_below(5) == 0 ? NAN : (random_below(9) - 4) * 0.5 * (random_below(2) ? 1 : -1);
 		for (int window = 0; window < GEONN_WINDOWS_MAX && made->edges != NULL; window++)
 			if (made->low[window] != NULL)
 			{
@@ -142,6 +144,7 @@ struct oracle
 };
 
 static const double *sorted_latitude;
+static const double *sorted_weight;
 
 static int
 compare_latitudes(const void *a, const void *b)
@@ -254,6 +257,69 @@ ask_oracle(const struct dataset *dataset, double radius, uint32_t min_points)
 	return oracle.answer;
 }
 
+static int
+compare_ranks(const void *a, const void *b)
+{
+	uint32_t	first = *(const uint32_t *) a;
+	uint32_t	second = *(const uint32_t *) b;
+	double		weights[2] = {0, 0};
+
+	if (sorted_weight != NULL)
+	{
+		weights[0] = isnan(sorted_weight[first]) ? -INFINITY : sorted_weight[first];
+		weights[1] = isnan(sorted_weight[second]) ? -INFINITY : sorted_weight[second];
+	}
+	if (weights[0] != weights[1])
+		return weights[0] > weights[1] ? -1 : 1;
+	return first < second ? -1 : first > second;
+}
+
+/* Return the nearest of the first `count` places in an order that is a neighbour of a place; UINT32_MAX: none is. */
+static uint32_t
+nearest_of(const struct oracle *oracle, uint32_t place, uint32_t count)
+{
+	const struct dataset *dataset = oracle->dataset;
+	double		reach = geonn_metric_latitudes(dataset->metric, oracle->radius);
+	double		least = INFINITY;
+	uint32_t	nearest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		double		distance;
+
+		if (fabs(dataset->latitude[oracle->order[i]] - dataset->latitude[place]) <= reach &&
+			are_neighbours(oracle, place, oracle->order[i], &distance) && distance < least)
+		{
+			least = distance;
+			nearest = oracle->order[i];
+		}
+	}
+	return nearest;
+}
+
+/* Return what the pairs' column of distances should have for a thinning, [count]. */
+static double *
+thin_by_oracle(const struct dataset *dataset, double radius)
+{
+	struct oracle oracle = {.dataset = dataset,.radius = radius,.order = calloc(dataset->count, sizeof(uint32_t))};
+	uint32_t   *by_rank = calloc(dataset->count, sizeof(uint32_t));
+	double	   *answer = calloc(dataset->count, sizeof(double));
+	uint32_t	kept = 0;
+
+	for (uint32_t i = 0; i < dataset->count; i++)
+		by_rank[i] = i;
+	sorted_weight = dataset->weight[0];
+	qsort(by_rank, dataset->count, sizeof(uint32_t), compare_ranks);
+	for (uint32_t i = 0; i < dataset->count; i++)
+		if (nearest_of(&oracle, by_rank[i], kept) == UINT32_MAX)
+			oracle.order[kept++] = by_rank[i];
+	for (uint32_t i = 0; i < dataset->count; i++)
+		memcpy(&answer[i], &dataset->tag[nearest_of(&oracle, i, kept)], sizeof(double));
+	free(oracle.order);
+	free(by_rank);
+	return answer;
+}
+
 /* ---- the engine ---- */
 
 static struct search
@@ -339,7 +405,7 @@ draw_radius(const struct dataset *dataset)
 
 /* Draw references and a question, and compare the answers.  Says what differs. */
 static bool
-set_is_right(int number, size_t most)
+set_is_right(int number, size_t most, bool thins)
 {
 	static const char *const paths[] = {"portable", "avx2", "avx512"};
 	static const uint32_t columns[] = {
@@ -349,12 +415,15 @@ set_is_right(int number, size_t most)
 	enum places places = (enum places) random_below(PLACES);
 	enum geonn_metric metric = random_below(16) == 0 ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
 	size_t		count = 1 + (size_t) random_below((int) most);
-	struct dataset *dataset = make_dataset(count, places, metric, columns[random_below(6)], 2 + random_below(1000));
+	uint32_t	weight = thins && random_below(2) ? GEONN_COLUMN_WEIGHT : 0;
+	struct dataset *dataset = make_dataset(count, places, metric, columns[random_below(6)] | weight, 2 + random_below(1000));
 	double		radius = draw_radius(dataset);
 	uint32_t	min_points = random_below(3) == 0 ? 1 + (uint32_t) random_below(3) : 1 + (uint32_t) random_below(20);
-	double	   *right = ask_oracle(dataset, radius, min_points);
-	struct search search = ask(dataset, radius, min_points, 1 + (uint32_t) random_below(2 * (int) most));
+	double	   *right = thins ? thin_by_oracle(dataset, radius) : ask_oracle(dataset, radius, min_points);
+	struct search search = ask(dataset, radius, thins ? 1 : min_points, 1 + (uint32_t) random_below(2 * (int) most));
 	bool		same;
+
+	search.question.thins = thins;
 
 	if (!cpu_path_choose(paths[number % 3], &failure))
 		cpu_path_choose(NULL, &failure);
@@ -363,7 +432,7 @@ set_is_right(int number, size_t most)
 	cpu_turn_set_ms(number % 7 < 2 ? 0 : number % 7 < 4 ? 1 : CPU_TURN_MS);
 	same = is_right(&search, right);
 	if (!same)
-		printf("# set %d: %zu references, places %d, columns %u, metric %d, radius %.17g, min_points %u, path %s\n", number, count,
+		printf("# %s %d: %zu references, places %d, columns %u, metric %d, radius %.17g, min_points %u, path %s\n", thins ? "thinning" : "set", number, count,
 			   places, dataset->columns, metric, radius, min_points, cpu_path->name);
 	free(right);
 	forget(&search);
@@ -403,6 +472,55 @@ test_crowds(size_t count)
 		chain->latitude[i] = (double) i * (89.0 / (double) count);
 	report("a chain is one cluster", are_one(chain, 89.1 / (double) count * 111195, 2));
 	device_forget(&machine, chain);
+	device_forget(&machine, dataset);
+}
+
+/* Does a thinning keep every `step`-th reference alone, each of which keeps those behind it? */
+static bool
+keeps_each(struct dataset *dataset, double spacing, size_t step)
+{
+	struct search search = ask(dataset, spacing, 1, (uint32_t) dataset->count);
+	double	   *right = calloc(dataset->count, sizeof(double));
+	bool		same;
+
+	search.question.thins = true;
+	for (size_t i = 0; i < dataset->count; i++)
+		memcpy(&right[i], &dataset->tag[i - i % step], sizeof(double));
+	same = is_right(&search, right);
+	free(right);
+	forget(&search);
+	return same;
+}
+
+static void
+test_thinning(size_t count)
+{
+	struct dataset *dataset = make_dataset(count, COINCIDENT, GEONN_METRIC_SPHERE, 0, 1);
+	struct search search;
+
+	report("of coincident references the first is kept", keeps_each(dataset, 1, count));
+	dataset->tag[count / 2] = dataset->tag[0];
+	search = ask(dataset, 1, 1, (uint32_t) count);
+	search.question.thins = true;
+	report("a keeper with the same tag is an error", device_work(&machine, &search, &search.failure) && search.failed &&
+		   search.failure.code == GEONN_ERROR_SAME_TAG);
+	forget(&search);
+	device_forget(&machine, dataset);
+	dataset = make_dataset(count, IN_TOWN, GEONN_METRIC_SPHERE, GEONN_COLUMN_WEIGHT, 1);
+	for (size_t i = 0; i < count; i++)
+		dataset->weight[0][i] = -(double) i;
+	report("of references that are all near all the first is kept", keeps_each(dataset, 1e5, count));
+	search = ask(dataset, 1e5, 1, 1);
+	search.question.thins = true;
+	(void) device_work(&machine, &search, &search.failure);
+	report("a thinning takes at most 24 bytes a reference, and 512 more",
+		   atomic_load(&search.shapes->built_bytes) <= GEONN_THIN_BYTES * dataset->count + 512);
+	forget(&search);
+	device_forget(&machine, dataset);
+	dataset = make_dataset(count, COINCIDENT, GEONN_METRIC_SPHERE, 0, 1);
+	for (size_t i = 0; i < count; i++)
+		dataset->latitude[i] = ((double) i - (i % 2) * 0.1) * (89.0 / (double) count);
+	report("of a chain, in its order, every other one is kept", keeps_each(dataset, 1.2 * 89 / (double) count * 111195, 2));
 	device_forget(&machine, dataset);
 }
 
@@ -574,9 +692,17 @@ main(int argc, char **argv)
 	for (int i = 0; i < sets; i++)
 	{
 		random_state = seed + ((uint64_t) i << 32);
-		failures += !set_is_right(i, i % 50 == 49 ? 6000 : i % 10 == 9 ? 1500 : 200);
+		failures += !set_is_right(i, i % 50 == 49 ? 6000 : i % 10 == 9 ? 1500 : 200, false);
 	}
 	report_failures("clusters of random references that differ from the definition's", failures);
+	failures = 0;
+	for (int i = 0; i < sets; i++)
+	{
+		random_state = seed + ((uint64_t) i << 32);
+		failures += !set_is_right(i, i % 50 == 49 ? 6000 : i % 10 == 9 ? 1500 : 200, true);
+	}
+	report_failures("thinnings of random references that differ from the definition's", failures);
+	test_thinning(sanitized ? 3000 : 100000);
 	test_crowds(sanitized ? 3000 : 100000);
 	test_memory();
 	test_index_of_others();

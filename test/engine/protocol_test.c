@@ -186,6 +186,8 @@ test_abuse_of_questions(const struct engine *engine)
 		{"clusters past the references", {.first = 10,.rows = 10,.min_points = 1}},
 		{"clusters of neighbours", {.rows = 10,.k = 1,.min_points = 1}},
 		{"clusters with ties", {.rows = 10,.flags = GEONN_SEARCH_TIES,.min_points = 1}},
+		{"thinning of no references", {.rows = 5,.k = 1,.flags = GEONN_SEARCH_THIN}},
+		{"thinning of crowds", {.rows = 10,.flags = GEONN_SEARCH_THIN,.min_points = 2}},
 		{"clusters within radii", {.rows = 10,.radii = 1,.radius = {1},.min_points = 1}},
 		{"a slot without a batch",
 		{.slot = 1,.rows = 5,.k = 1,.max_distance = INFINITY}},

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "engine/base/atomics.h"
 
@@ -26,6 +27,18 @@ struct radix_sort
 	uint64_t   *room_key;
 	uint32_t   *room_value;
 };
+
+/* Return a key for a number, not NAN: keys are in the order of their numbers, and 0 and -0 have the same key. */
+static inline uint64_t
+radix_sort_key(double number)
+{
+	const uint64_t sign = (uint64_t) 1 << 63;
+	double		unsigned_zero = number + 0.0;
+	uint64_t	bits;
+
+	memcpy(&bits, &unsigned_zero, sizeof(bits));
+	return bits & sign ? ~bits : bits | sign;
+}
 
 /* Place the columns of a sort, and their room, for so many keys in a block. */
 extern void radix_sort_place(struct radix_sort *sort, struct column_block *block, size_t count);

@@ -72,20 +72,6 @@ number_references(void *context, size_t number)
 		sorting->sort.value[i] = (uint32_t) i;
 }
 
-/*
- * Return a key for a number: keys are in the order of their numbers, and 0 and
- * -0 have the same key.
- */
-static uint64_t
-key_of(double number)
-{
-	double		unsigned_zero = number + 0.0;
-	uint64_t	bits;
-
-	memcpy(&bits, &unsigned_zero, sizeof(bits));
-	return bits & SIGN ? ~bits : bits | SIGN;
-}
-
 static void
 make_keys(void *context, size_t number)
 {
@@ -94,7 +80,7 @@ make_keys(void *context, size_t number)
 	size_t		end = piece_end(sorting, number);
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
-		sort->key[i] = sorting->by != NULL ? key_of(sorting->by[sort->value[i]]) :
+		sort->key[i] = sorting->by != NULL ? radix_sort_key(sorting->by[sort->value[i]]) :
 			(uint64_t) sorting->dataset->tag[sort->value[i]] ^ SIGN;
 }
 

@@ -56,7 +56,7 @@ struct device;
  * writes the place and the fraction of each pair.
  *
  * With min_points, the observations are the references, and the question is for their clusters: k and radii are 0, and the
- * radius is max_distance.
+ * radius is max_distance.  If it thins, it asks for the keeper of each reference (protocol_search.h).
  */
 struct question
 {
@@ -69,6 +69,7 @@ struct question
 	bool		places;			/* pairs have their places; only of arcs */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 	uint32_t	min_points;		/* how many references are around a core point, itself among them; 0: no clusters */
+	bool		thins;			/* thin the references out, in place of clusters; min_points is 1 */
 };
 
 /* The last pair that fitted, where the batch was full before all pairs of an observation were written. */

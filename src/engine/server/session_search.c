@@ -12,7 +12,8 @@
 #include "engine/search/ways.h"
 #include "engine/server/datasets.h"
 
-#define SEARCH_FLAGS (GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME | GEONN_SEARCH_EXTREMES | GEONN_SEARCH_PLACES | GEONN_SEARCH_SHAPES)
+#define SEARCH_FLAGS (GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME | GEONN_SEARCH_EXTREMES | GEONN_SEARCH_PLACES | \
+					  GEONN_SEARCH_SHAPES | GEONN_SEARCH_THIN)
 
 static void
 send_results(struct session *session, const struct search *search)
@@ -50,7 +51,7 @@ is_same_question(const struct question *a, const struct question *b)
 {
 	return a->k == b->k && a->ties == b->ties && a->radii == b->radii && a->extremes == b->extremes &&
 		a->places == b->places && a->algorithm == b->algorithm && a->max_distance == b->max_distance &&
-		a->min_points == b->min_points;
+		a->min_points == b->min_points && a->thins == b->thins;
 }
 
 /* Return whether a request with radii is a count as protocol_search.h describes it. */
@@ -66,12 +67,14 @@ is_count(const struct geonn_search *request)
 	return true;
 }
 
-/* Return whether a request with min_points asks for clusters as protocol_search.h describes them. */
+/* Return whether a request with min_points asks for clusters, or for a thinning, as protocol_search.h describes them. */
 static bool
 asks_for_clusters(const struct geonn_search *request, const struct dataset *dataset)
 {
-	return request->k == 0 && request->radii == 0 && request->flags == 0 && request->rows == dataset->count &&
-		(dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS)) == 0;
+	bool		thins = request->flags == GEONN_SEARCH_THIN && request->min_points == 1;
+
+	return request->k == 0 && request->radii == 0 && (thins || request->flags == 0) && request->rows == dataset->count &&
+		(dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS | (thins ? GEONN_COLUMN_WEIGHT : 0))) == 0;
 }
 
 /* Return whether a client may ask this question.  If not, end the session. */
@@ -89,7 +92,8 @@ check_question(struct session *session, const struct geonn_search *request,
 		session_fail_protocol(session, "a max_distance that is negative or not a number");
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
 			 request->flags & ~SEARCH_FLAGS ||
-			 (request->radii == 0 && request->flags & GEONN_SEARCH_EXTREMES))
+			 (request->radii == 0 && request->flags & GEONN_SEARCH_EXTREMES) ||
+			 (request->min_points == 0 && request->flags & GEONN_SEARCH_THIN))
 		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->min_points > 0 && !asks_for_clusters(request, session->dataset))
 		session_fail_protocol(session, "clusters with another question, or of other references than all");
@@ -190,7 +194,8 @@ session_search(struct session *session, const union geonn_message *message)
 		.places = (request->flags & GEONN_SEARCH_PLACES) != 0,
 		.algorithm = (enum geonn_algorithm) request->algorithm,
 		.max_distance = request->max_distance,
-		.min_points = request->min_points
+		.min_points = request->min_points,
+		.thins = (request->flags & GEONN_SEARCH_THIN) != 0
 	};
 
 	if (!has_rows)

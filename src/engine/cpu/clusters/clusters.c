@@ -1,6 +1,6 @@
 /*
  * clusters.c
- *		Clusters of the references of a dataset on the CPU: DBSCAN with one answer.
+ *		Clusters of the references of a dataset on the CPU: DBSCAN with one answer; and thinning (thin.c).
  *
  * Clusters are found for the positions of the index: references at one place, of one group and with the same windows, have
  * the same neighbours, so a million coincident references cost no more than one.  The work goes phase by phase
@@ -21,7 +21,7 @@
 #include "engine/base/memory_columns.h"
 #include "engine/base/thread_pool.h"
 
-/* so many references are an item of PLACES and NUMBERS */
+/* so many references are an item of PLACES, NUMBERS and RANKS */
 #define BLOCK_PLACES 4096
 
 /* a thread looks after so many ms whether another one waits for its seat; each has so many pieces a turn */
@@ -39,10 +39,18 @@ place_columns(struct cpu_clusters *clusters, void *memory)
 	const struct index_shape *shape = &clusters->index->shape;
 	struct column_block block = {memory, 0};
 
+	/* sorting leaves the order in the first column, and needs the others only before */
+	if (clusters->thins)
+		COLUMN_PLACE(&block, clusters->order, clusters->index->references);
 	COLUMN_PLACE(&block, clusters->parent, shape->positions);
 	COLUMN_PLACE(&block, clusters->number, shape->positions);
 	COLUMN_PLACE(&block, clusters->position, clusters->index->references);
-	COLUMN_PLACE(&block, clusters->core, shape->nodes[0]);
+	COLUMN_PLACE(&block, clusters->core, shape->all_nodes);
+	if (clusters->thins)
+	{
+		COLUMN_PLACE(&block, clusters->fate, shape->positions < CLUSTERS_BATCH ? shape->positions : CLUSTERS_BATCH);
+		return block.bytes < clusters_sort_bytes(clusters) ? clusters_sort_bytes(clusters) : block.bytes;
+	}
 	COLUMN_PLACE(&block, clusters->first_core, shape->all_nodes);
 	COLUMN_PLACE(&block, clusters->joined, shape->all_nodes);
 	return block.bytes;
@@ -58,8 +66,10 @@ begin_phase(struct cpu_clusters *clusters, enum clusters_phase phase, int level)
 	clusters->level = level;
 	if (phase == CLUSTERS_JOIN)
 		clusters->items = shape->nodes[level + 1];
-	else if (phase == CLUSTERS_PLACES || phase == CLUSTERS_NUMBERS)
+	else if (phase == CLUSTERS_PLACES || phase == CLUSTERS_NUMBERS || phase == CLUSTERS_RANKS)
 		clusters->items = (uint32_t) (clusters->index->references / BLOCK_PLACES + 1);
+	else if (phase == CLUSTERS_DROP || phase == CLUSTERS_KEEP || phase == CLUSTERS_SETTLE)
+		clusters->items = (clusters->batch_count - 1) / clusters->each + 1;
 	else
 		clusters->items = phase == CLUSTERS_INSIDE ? shape->nodes[0] : (shape->positions - 1) / clusters->each + 1;
 	atomic_store(&clusters->next, 0);
@@ -70,8 +80,16 @@ begin_next_phase(struct cpu_clusters *clusters)
 {
 	int			level = clusters->level;
 
+	if (clusters->thins)
+	{
+		begin_phase(clusters, clusters_next_of_thinning(clusters), 0);
+		return;
+	}
 	switch (clusters->phase)
 	{
+		case CLUSTERS_NUMBERS:
+			begin_phase(clusters, CLUSTERS_COMPLETE, 0);
+			return;
 		case CLUSTERS_INSIDE:
 			begin_phase(clusters, CLUSTERS_ACROSS, 0);
 			return;
@@ -116,6 +134,7 @@ cpu_clusters_create(const struct search *search, const struct cpu_index *index, 
 	clusters->dataset = search->dataset;
 	clusters->index = index;
 	clusters->min_points = question->min_points;
+	clusters->thins = question->thins;
 	clusters->radius = question->max_distance;
 	clusters->within = geonn_metric_radius_limit(search->dataset->metric, question->max_distance);
 	clusters->certain = geonn_metric_certain_limit(search->dataset->metric, question->max_distance);
@@ -128,7 +147,12 @@ cpu_clusters_create(const struct search *search, const struct cpu_index *index, 
 		return NULL;
 	}
 	place_columns(clusters, clusters->memory);
-	begin_phase(clusters, CLUSTERS_CORES, 0);
+	if (clusters->thins && !clusters_sort(clusters, search, failure))
+	{
+		cpu_clusters_free(clusters);
+		return NULL;
+	}
+	begin_phase(clusters, clusters->thins ? CLUSTERS_PLACES : CLUSTERS_CORES, 0);
 	return clusters;
 }
 
@@ -191,6 +215,12 @@ number_sets(struct cpu_clusters *clusters, uint32_t block)
 	}
 }
 
+static bool
+is_on_one_thread(enum clusters_phase phase)
+{
+	return phase == CLUSTERS_NUMBERS || phase == CLUSTERS_RANKS || phase == CLUSTERS_SETTLE;
+}
+
 /*
  * Take items of the present phase and work on them, until none is left, or the piece or the turn is over.  The first piece does
  * one item in any case.
@@ -205,8 +235,8 @@ work_piece(void *context, size_t number)
 
 	if (number > 0 && begun_ms >= clusters->end_ms)
 		return;
-	/* NUMBERS is one piece */
-	if (end_ms > clusters->end_ms || clusters->phase == CLUSTERS_NUMBERS)
+	/* what is on one thread is one piece */
+	if (end_ms > clusters->end_ms || is_on_one_thread(clusters->phase))
 		end_ms = clusters->end_ms;
 	do
 	{
@@ -217,6 +247,8 @@ work_piece(void *context, size_t number)
 			note_places(clusters, (uint32_t) item);
 		else if (clusters->phase == CLUSTERS_NUMBERS)
 			number_sets(clusters, (uint32_t) item);
+		else if (clusters->phase == CLUSTERS_RANKS)
+			clusters_rank_places(clusters, (size_t) item * BLOCK_PLACES, BLOCK_PLACES);
 		else
 			cpu_path->clusters_work(clusters, (uint32_t) item);
 	} while (now_ms() < end_ms && !atomic_load_explicit(clusters->cancelled, memory_order_relaxed));
@@ -230,7 +262,7 @@ cpu_clusters_go_on(struct cpu_clusters *clusters, const atomic_bool *cancelled, 
 	while (clusters->phase != CLUSTERS_COMPLETE)
 	{
 		thread_pool_run(work_piece, clusters,
-						clusters->phase == CLUSTERS_NUMBERS ? 1 : PIECES_PER_THREAD * thread_pool_threads());
+						is_on_one_thread(clusters->phase) ? 1 : PIECES_PER_THREAD * thread_pool_threads());
 		if (atomic_load(&clusters->next) < clusters->items || atomic_load(cancelled))
 			return false;
 		begin_next_phase(clusters);
@@ -247,4 +279,14 @@ cpu_clusters_of(const struct cpu_clusters *clusters, uint32_t place)
 	int64_t		number = core == CLUSTERS_NONE ? 0 : clusters->number[clusters_root(clusters, core)];
 
 	return is_core ? number : -number;
+}
+
+uint32_t
+cpu_clusters_keeper(const struct cpu_clusters *clusters, uint32_t place)
+{
+	uint32_t	position = clusters->position[place];
+	bool		is_kept = clusters_is_core(clusters, position);
+	uint32_t	keeper = is_kept ? position : atomic_load_explicit(&clusters->parent[position], memory_order_relaxed);
+
+	return clusters->order[clusters->number[keeper] - 1];
 }

@@ -1,6 +1,6 @@
 /*
  * clusters.h
- *		Clusters of the references of a dataset on the CPU: DBSCAN with one answer (protocol_search.h).
+ *		Clusters of the references of a dataset on the CPU: DBSCAN with one answer; and thinning (protocol_search.h).
  */
 #ifndef GEONN_CPU_CLUSTERS_H
 #define GEONN_CPU_CLUSTERS_H
@@ -8,12 +8,13 @@
 #include "engine/cpu/index/index.h"
 #include "engine/search/device.h"
 
-/* the work on the clusters for which one search asks, and their answer */
+/* the work on the clusters, or on the thinning, for which one search asks, and their answer */
 struct cpu_clusters;
 
 /*
- * Begin with the clusters that a search asks for, by an index of its dataset, which must stay until the end.  They take at
- * most 13 bytes a reference, and 512 more.  Returns NULL with the failure if memory is short.
+ * Begin with the clusters or the thinning that a search asks for, by an index of its dataset, which must stay until the end.
+ * They take at most GEONN_CLUSTER_BYTES or GEONN_THIN_BYTES a reference, and 512 more.  A thinning first sorts the references by
+ * their weights, on all threads that are free.  Returns NULL with the failure if memory is short.
  */
 extern struct cpu_clusters *cpu_clusters_create(const struct search *search, const struct cpu_index *index,
 												struct failure *failure);
@@ -32,6 +33,12 @@ extern bool cpu_clusters_go_on(struct cpu_clusters *clusters, const atomic_bool 
  * negative for a border point; 0: noise.
  */
 extern int64_t cpu_clusters_of(const struct cpu_clusters *clusters, uint32_t place);
+
+/*
+ * Return the place of the reference that keeps the one at a place of the dataset, once a thinning is complete: its own place if
+ * it is kept.
+ */
+extern uint32_t cpu_clusters_keeper(const struct cpu_clusters *clusters, uint32_t place);
 
 /* Free the clusters; NULL is allowed. */
 extern void cpu_clusters_free(struct cpu_clusters *clusters);

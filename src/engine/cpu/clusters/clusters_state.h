@@ -9,13 +9,15 @@
 #define GEONN_CPU_CLUSTERS_STATE_H
 
 #include "engine/cpu/clusters/clusters.h"
+#include "engine/cpu/index/index.h"
 
 /* no position */
 #define CLUSTERS_NONE UINT32_MAX
 
 /*
- * The phases, in their order; ACROSS and JOIN alternate, level by level.  In brackets: what a phase goes through; parts are
- * `each` positions of a leaf.
+ * The phases, in their order; ACROSS and JOIN alternate, level by level.  A thinning has PLACES, RANKS, then DROP, KEEP and
+ * SETTLE for each batch of positions, and BORDER at last (thin.c); its core positions are those that are kept.  In brackets:
+ * what a phase goes through; parts are `each` positions of a leaf, or of the batch.
  */
 enum clusters_phase
 {
@@ -26,6 +28,10 @@ enum clusters_phase
 	CLUSTERS_BORDER,			/* [parts] the nearest core position of all others */
 	CLUSTERS_PLACES,			/* [blocks of references, in the order of the index] the position of each place */
 	CLUSTERS_NUMBERS,			/* [blocks of places] number the sets in the order of places; on one thread */
+	CLUSTERS_RANKS,				/* [blocks of places, by rank] number the positions by their first places; on one thread */
+	CLUSTERS_DROP,				/* [parts of the batch] which have a kept position within the radius */
+	CLUSTERS_KEEP,				/* [parts of the batch] which of the others have none of the batch before them there */
+	CLUSTERS_SETTLE,			/* [parts of the batch] which of the rest have a kept one there; on one thread */
 	CLUSTERS_COMPLETE
 };
 
@@ -34,6 +40,7 @@ struct cpu_clusters
 	const struct dataset *dataset;
 	const struct cpu_index *index;
 	uint32_t	min_points;
+	bool		thins;
 	double		radius;			/* metres */
 	double		within;			/* every pair within the radius has at most this squared chord */
 	double		certain;		/* every pair with at most this squared chord is within the radius */
@@ -51,15 +58,74 @@ struct cpu_clusters
 	 * CLUSTERS_NONE.
 	 */
 	_Atomic uint32_t *parent;
-	_Atomic uint32_t *core;		/* [leaves] a bit for each core position */
+
+	/*
+	 * [nodes of all levels] a bit for each core position of a leaf, and for each child of another node that has core
+	 * positions below it
+	 */
+	_Atomic uint32_t *core;
 	uint32_t   *first_core;		/* [nodes of all levels] the first core position below each node, or CLUSTERS_NONE */
 	uint8_t    *joined;			/* [nodes of all levels] all core positions below the node are surely of one set */
 	uint32_t   *position;		/* [references] by place */
-	uint32_t   *number;			/* [positions] of each root */
-	uint32_t	numbers;		/* how many roots have one */
+	uint32_t   *number;			/* [positions] of each root; of a thinning the rank of each position; from 1 on */
+	uint32_t	numbers;		/* how many have one */
+
+	/* of a thinning */
+	uint32_t   *order;			/* [references] places by rank; after RANKS the first place of each position, by number */
+	uint32_t	batch_first;	/* how many positions come before the batch */
+	uint32_t	batch_count;
+	uint8_t    *fate;			/* [batch_count] enum clusters_fate */
 	void	   *memory;
 	size_t		bytes;
 };
+
+/* what is known of a position of the batch */
+enum clusters_fate
+{
+	FATE_OPEN,
+	FATE_KEPT,
+	FATE_DROPPED
+};
+
+/* so many positions are decided together */
+#define CLUSTERS_BATCH 4096
+
+/* Return the position of a member of the batch. */
+static inline uint32_t
+clusters_member(const struct cpu_clusters *clusters, uint32_t member)
+{
+	return clusters->position[clusters->order[clusters->batch_first + member]];
+}
+
+/* Add a position to the core ones, or remove it.  No other thread may read or write them meanwhile. */
+static inline void
+clusters_set_core(struct cpu_clusters *clusters, uint32_t position, bool is_core)
+{
+	const struct index_shape *shape = &clusters->index->shape;
+
+	for (int level = 0; level < shape->levels; level++)
+	{
+		uint32_t	bit = UINT32_C(1) << position % INDEX_WIDTH;
+		_Atomic uint32_t *word = &clusters->core[shape->first[level] + (position /= INDEX_WIDTH)];
+		uint32_t	others = atomic_load_explicit(word, memory_order_relaxed) & ~bit;
+
+		atomic_store_explicit(word, is_core ? others | bit : others, memory_order_relaxed);
+		if (others != 0)
+			return;
+	}
+}
+
+/* Sort the places of a thinning by rank.  Returns false with the failure if memory is short. */
+extern bool clusters_sort(struct cpu_clusters *clusters, const struct search *search, struct failure *failure);
+
+/* Return how many bytes of the clusters' memory that takes. */
+extern size_t clusters_sort_bytes(const struct cpu_clusters *clusters);
+
+/* Number the positions that have a first place in a block of `count` places from `first` on, by rank. */
+extern void clusters_rank_places(struct cpu_clusters *clusters, size_t first, size_t count);
+
+/* Return the phase of a thinning that follows the present one, and prepare it. */
+extern enum clusters_phase clusters_next_of_thinning(struct cpu_clusters *clusters);
 
 static inline bool
 clusters_is_core(const struct cpu_clusters *clusters, uint32_t position)

@@ -1,6 +1,6 @@
 /*
  * clusters_walk.c
- *		The work of each phase of clusters on a leaf, or a part of one, or a node of the index.
+ *		The work of each phase of clusters on a leaf, part of one, or node of the index; of a thinning on part of a batch.
  *
  * The places of a dataset ask about each other, so they ask leaf by leaf, or part by part of a leaf where a whole one may take
  * longer than a turn: positions that have one group, and are near each other, are a bundle, and walk through the index together.
@@ -20,6 +20,9 @@
  * unite with a node of one set.  That keeps a crowd in which all are near all linear.
  *
  * BORDER finds the nearest core position of another position, which then is a bundle by itself.
+ *
+ * DROP, KEEP and SETTLE of a thinning (thin.c) ask of a position, a bundle by itself, whether a core one within the radius has a
+ * lesser number.  The first one found ends the walk.
  */
 #include "engine/cpu/clusters/clusters_state.h"
 
@@ -41,7 +44,7 @@ struct walk
 
 	/* the bundle */
 	uint32_t	leaf;			/* its leaf */
-	uint32_t	bits;			/* its positions in the leaf; in CORES those that are not known to be core yet */
+	uint32_t	bits;			/* its positions in the leaf; in CORES those not known to be core yet; 0: the walk ends */
 	struct cpu_part part;		/* the positions of its group */
 	struct cpu_box box;
 	struct cpu_conditions around;	/* windows around those of its positions */
@@ -230,7 +233,8 @@ decide_in_leaf(struct walk *walk, uint32_t leaf)
 	for (; bits != 0; bits &= bits - 1)
 	{
 		uint32_t	other = leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits);
-		struct candidate found = {distance_between(clusters, position, other), index->place[index->start[other]], 0};
+		uint32_t	rank = clusters->thins ? clusters->number[other] : index->place[index->start[other]];
+		struct candidate found = {distance_between(clusters, position, other), rank, 0};
 		double		limit = geonn_metric_chord_limit(clusters->dataset->metric, chords[__builtin_ctz(bits)]);
 
 		if (found.distance <= clusters->radius && candidate_before(found, walk->nearest.first))
@@ -241,6 +245,21 @@ decide_in_leaf(struct walk *walk, uint32_t leaf)
 	}
 }
 
+/* End the walk if a core position of a leaf is within the radius of the bundle's only position, and has a lesser number. */
+static void
+find_earlier_in_leaf(struct walk *walk, uint32_t leaf)
+{
+	const struct cpu_clusters *clusters = walk->clusters;
+	uint32_t	position = walk->leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(walk->bits);
+	uint32_t	bits = clusters->core[leaf] & cpu_part_bits(walk->part, leaf);
+
+	for (uint32_t left = bits; left != 0; left &= left - 1)
+		if (clusters->number[leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(left)] >= clusters->number[position])
+			bits &= ~(left & -left);
+	if (bits != 0 && within_radius(walk, position, leaf, bits) != 0)
+		walk->bits = 0;
+}
+
 /* ---- nodes ---- */
 
 /* Return the bits of INDEX_WIDTH nodes from `node` on, out of `bits`, that have core positions below them. */
@@ -248,7 +267,7 @@ static uint32_t
 with_cores(const struct cpu_clusters *clusters, uint32_t node, uint32_t bits)
 {
 	for (uint32_t left = bits; left != 0; left &= left - 1)
-		if (clusters->first_core[node + (uint32_t) __builtin_ctz(left)] == CLUSTERS_NONE)
+		if (atomic_load_explicit(&clusters->core[node + (uint32_t) __builtin_ctz(left)], memory_order_relaxed) == 0)
 			bits &= ~(left & -left);
 	return bits;
 }
@@ -294,8 +313,8 @@ walk_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 	{
 		uint32_t	number;
 
-		/* the nearest core position is sought, so go to the nearest node first */
-		child = clusters->phase == CLUSTERS_BORDER ? cpu_nearest_of(nearest, left) : (uint32_t) __builtin_ctz(left);
+		/* a near core position is sought, so go to the nearest node first */
+		child = clusters->phase >= CLUSTERS_BORDER ? cpu_nearest_of(nearest, left) : (uint32_t) __builtin_ctz(left);
 		number = nodes.first + child;
 		if (nearest[child] > walk->limit || (clusters->phase == CLUSTERS_ACROSS && is_united(walk, first + child, walk->bits)))
 			continue;
@@ -305,8 +324,10 @@ walk_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 			count_leaf(walk, number);
 		else if (clusters->phase == CLUSTERS_ACROSS)
 			unite_with_leaf(walk, number);
-		else
+		else if (clusters->phase == CLUSTERS_BORDER)
 			decide_in_leaf(walk, number);
+		else
+			find_earlier_in_leaf(walk, number);
 	}
 }
 
@@ -399,6 +420,7 @@ static void
 join_children(struct cpu_clusters *clusters, uint32_t node, uint32_t first, uint32_t children)
 {
 	bool		joined = true;
+	uint32_t	with_cores = 0;
 
 	clusters->first_core[node] = CLUSTERS_NONE;
 	for (uint32_t child = first; child < first + children; child++)
@@ -407,6 +429,7 @@ join_children(struct cpu_clusters *clusters, uint32_t node, uint32_t first, uint
 
 		if (core == CLUSTERS_NONE)
 			continue;
+		with_cores |= UINT32_C(1) << (child - first);
 		/* sets of one leaf may have become one by others between them */
 		if (clusters->level == 0 && !clusters->joined[child])
 			join_leaf(clusters, child);
@@ -416,6 +439,7 @@ join_children(struct cpu_clusters *clusters, uint32_t node, uint32_t first, uint
 			clusters_root(clusters, core) == clusters_root(clusters, clusters->first_core[node]);
 	}
 	clusters->joined[node] = joined;
+	atomic_store_explicit(&clusters->core[node], with_cores, memory_order_relaxed);
 }
 
 /* ---- bundles ---- */
@@ -483,8 +507,10 @@ work_on_bundles(struct walk *walk, uint32_t bits)
 			unite_inside(walk);
 		else if (clusters->phase == CLUSTERS_ACROSS)
 			unite_across(walk);
-		else
+		else if (clusters->phase == CLUSTERS_BORDER)
 			find_nearest_core(walk);
+		else
+			walk_group(walk);
 	}
 }
 
@@ -517,6 +543,36 @@ work_on_positions(struct cpu_clusters *clusters, uint32_t first, uint32_t count)
 	}
 }
 
+/*
+ * Do the present phase's work for positions of the batch that are open: members `first` and on.  DROP drops those that have a
+ * core position before them within the radius, and leaves the others open; KEEP leaves those open, and keeps the others; SETTLE
+ * decides each.
+ */
+static void
+work_on_members(struct cpu_clusters *clusters, uint32_t first)
+{
+	struct walk walk = {.clusters = clusters,.index = clusters->index};
+	uint32_t	count = clusters->each;
+	uint32_t	end = clusters->batch_count - first < count ? clusters->batch_count : first + count;
+
+	for (uint32_t member = first; member < end && !walk.stopped; member++)
+	{
+		uint32_t	position = clusters_member(clusters, member);
+
+		if (clusters->fate[member] != FATE_OPEN)
+			continue;
+		walk.leaf = position / INDEX_WIDTH;
+		walk.part = group_around(clusters, position);
+		work_on_bundles(&walk, UINT32_C(1) << position % INDEX_WIDTH);
+		if (walk.bits != 0 && clusters->phase != CLUSTERS_DROP)
+			clusters->fate[member] = FATE_KEPT;
+		else if (walk.bits == 0 && clusters->phase != CLUSTERS_KEEP)
+			clusters->fate[member] = FATE_DROPPED;
+		if (walk.bits != 0 && clusters->phase == CLUSTERS_SETTLE)
+			clusters_set_core(clusters, position, true);
+	}
+}
+
 void
 CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item)
 {
@@ -539,8 +595,14 @@ CPU_PATH_NAME(cpu_clusters_work) (struct cpu_clusters *clusters, uint32_t item)
 			join_children(clusters, shape->first[clusters->level + 1] + item,
 						  shape->first[clusters->level] + item * INDEX_WIDTH, children < INDEX_WIDTH ? children : INDEX_WIDTH);
 			return;
+		case CLUSTERS_DROP:
+		case CLUSTERS_KEEP:
+		case CLUSTERS_SETTLE:
+			work_on_members(clusters, item * clusters->each);
+			return;
 		case CLUSTERS_PLACES:
 		case CLUSTERS_NUMBERS:
+		case CLUSTERS_RANKS:
 		case CLUSTERS_COMPLETE:
 			break;
 	}
