@@ -142,7 +142,7 @@ CREATE TYPE geonn_thinned AS (
 	kept_by bigint
 );
 COMMENT ON TYPE geonn_thinned IS
-'a point, and the kept point near it that has it dropped; NULL: the point is kept';
+'a point, and the nearest kept point within the spacing; NULL: the point is kept';
 
 CREATE TYPE geonn_thinned_text AS (
 	id pg_catalog.text,

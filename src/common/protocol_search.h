@@ -40,22 +40,23 @@
  * then the greatest ones, -infinite likewise.  In a dataset without references an observation has no pair.  A count
  * counts a shape once, however many of its arcs are within a radius, with the weights that all of its arcs have.
  *
- * A search with min_points is for clusters of the references, points without parties, radiuses, weights and excluded tags.  Two
- * references are neighbours if each would be a candidate of the other within max_distance; each is its own neighbour.  One with
- * at least min_points neighbours is core.  Core references that are neighbours are of one cluster, and so are all that a chain of
- * such pairs connects.  Clusters have numbers from 1 on, in the order of their first core references.  A reference that is not
- * core, but has core neighbours, is a border point of the cluster of the nearest of them, by (distance, order of the references).
- * All others are noise.  The observations of the search are the references, in their order: rows is their number, and the client
- * writes none into the batch.  Each has one pair: the reference's tag, and as its distance the number of its cluster, negative
- * for a border point, and 0 for noise.  The algorithm does not matter.  Searches that go on with the next references, in the same
- * slot and with the same question, find the clusters of the first one; another slot or question begins anew.
+ * A search with min_points is for clusters of the references, points without parties, radiuses and excluded tags, and without
+ * weights unless GEONN_SEARCH_THIN is set.  Two references are neighbours if each would be a candidate of the other within
+ * max_distance; each is its own neighbour.  One with at least min_points neighbours is core.  Core references that are
+ * neighbours are of one cluster, and so are all that a chain of such pairs connects.  Clusters have numbers from 1 on, in the
+ * order of their first core references.  A reference that is not core, but has core neighbours, is a border point of the
+ * cluster of the nearest of them, by (distance, order of the references).  All others are noise.  The observations of the
+ * search are the references, in their order: rows is their number, and the client writes none into the batch.  Each has one
+ * pair: the reference's tag, and as its distance the number of its cluster, negative for a border point, and 0 for noise.  The
+ * algorithm does not matter.  Searches that go on with the next references, in the same slot and with the same question, find
+ * the clusters of the first one; another slot or question begins anew.
  *
- * With GEONN_SEARCH_THIN, and min_points 1, such a search thins the references out in place of finding clusters.  They are ranked
- * by their weights, the column GEONN_COLUMN_WEIGHT, the greatest first and NAN last, and then in their order; without that column
- * in their order alone.  A reference is kept unless a kept one before it, by rank, is its neighbour.  The keeper of one that is
- * not kept is the nearest of its kept neighbours, by (distance, rank), and a kept one is its own.  The pair of a reference has
- * its tag, and in the place of a distance the 64 bits of its keeper's tag.  The search fails where another reference that is
- * its keeper has its tag: the pair would say that it is kept.
+ * With GEONN_SEARCH_THIN, and min_points 1, such a search thins the references out in place of finding clusters.  They are
+ * ranked by their weights, the column GEONN_COLUMN_WEIGHT, the greatest first and NAN last, and then in their order; without
+ * that column in their order alone.  A reference is kept unless a kept one before it, by rank, is its neighbour.  The keeper
+ * of one that is not kept is the nearest of its kept neighbours, by (distance, rank), and a kept one is its own.  The pair of
+ * a reference has its tag, and in the place of a distance the 64 bits of its keeper's tag.  If a reference that is not kept
+ * has the tag of its keeper, the search fails, because the pair would be that of a kept one.
  */
 #ifndef GEONN_PROTOCOL_SEARCH_H
 #define GEONN_PROTOCOL_SEARCH_H

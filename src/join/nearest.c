@@ -206,7 +206,7 @@ make_clusters(const GeonnArguments *arguments)
 	GeonnColumnNames named = arguments->options.reference;
 
 	named.weights = arguments->weights;
-	named.ranks = true;
+	named.ranks = join->question.thins;
 	join->references = arguments->ref_sql != NULL ?
 		geonn_query_source("points_sql", arguments->ref_sql, &named, arguments->by, arguments->overlaps) :
 		geonn_relation_source(arguments->ref, &named, arguments->by, arguments->overlaps);

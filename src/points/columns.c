@@ -599,6 +599,7 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 	source->paired = named->paired;
 	source->refuses_srids = named->refuses_srids;
 	source->points_alone = named->points_alone;
+	source->ranks = named->ranks;
 	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
 		list_length(named->weights);
 	source->columns = palloc0(source->column_count * sizeof(PointColumn));

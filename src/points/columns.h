@@ -84,6 +84,7 @@ typedef struct PointSource
 	bool		paired;			/* arguments may name a pair: a column of this side, and a column of the other side */
 	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
 	bool		points_alone;	/* no option has a column be read as shapes */
+	bool		ranks;			/* the weight is a priority */
 	PointColumn unused_shape;	/* a column of shapes that is not used because the relation also has points, and no
 								 * option names either column */
 	bool		quiet;			/* an error about columns sets unclear, instead of being raised */

@@ -215,9 +215,9 @@ geonn_read_weight(const PointSource *source, const PointColumn *column, const Po
 	if (!is_null && !isfinite(weight))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("weight \"%s\" of %s is out of range: %s", column->name, geonn_whose_row(source, row),
-						geonn_written_value(column, row)),
-				 errdetail("Weights are finite numbers, from -1.8e308 to 1.8e308."),
+				 errmsg("%s \"%s\" of %s is out of range: %s", source->ranks ? "priority" : "weight", column->name,
+						geonn_whose_row(source, row), geonn_written_value(column, row)),
+				 errdetail("%s are finite numbers, from -1.8e308 to 1.8e308.", source->ranks ? "Priorities" : "Weights"),
 				 errhint("Correct it, or use a view or query that leaves such rows out, or has NULL in its place.")));
 	return weight;
 }

@@ -36,7 +36,7 @@
 #define ANSWERS_MOST 131072
 
 /* so often another thread works while clusters are found, on a busy host */
-#define SEATS_LEAST 50
+#define SEATS_LEAST 20
 
 static struct device machine;
 static atomic_bool cancelled;
@@ -557,9 +557,8 @@ turns_of(size_t count, uint32_t columns, enum geonn_metric metric)
 	cpu_turn_set_ms(0);
 	do
 	{
-		search.builds = machine.operations->is_built(&machine, &search, search.algorithm) ? NULL : dataset;
 		turns++;
-	} while (machine.operations->build(&machine, &search, &search.failure) &&
+	} while (device_build(&machine, &search, &search.failure) &&
 			 machine.operations->turn(&machine, &search) == DEVICE_YIELDED);
 	printf("# %zu references, columns %u, metric %d: %u turns\n", count, columns, metric, turns);
 	forget(&search);
@@ -603,8 +602,8 @@ test_seats(size_t count)
 		dataset->high[0][i] = 10;
 	thread_pool_set_threads(2);
 	cpu_turn_set_ms(1000000);
-	search.builds = dataset;
-	if (!machine.operations->build(&machine, &search, &search.failure) ||
+	/* the index, and the clusters */
+	if (!device_build(&machine, &search, &search.failure) || !device_build(&machine, &search, &search.failure) ||
 		pthread_create(&thread, NULL, take_seats, &other) != 0)
 		exit(EXIT_FAILURE);
 	while (machine.operations->turn(&machine, &search) == DEVICE_YIELDED)
@@ -708,7 +707,7 @@ main(int argc, char **argv)
 	test_index_of_others();
 	test_answers_at_once();
 	test_turns();
-	test_seats(sanitized ? 60000 : 100000);
+	test_seats(sanitized ? 100000 : 200000);
 	machine.operations->close(&machine);
 	return summed_up();
 }

@@ -7,6 +7,15 @@
 
 #include "engine/search/device.h"
 
+/* Have the device build what the search lacks next, if anything, as the scheduler does.  False with the failure if it fails. */
+static inline bool
+device_build(struct device *device, struct search *search, struct failure *failure)
+{
+	search->builds = !device->operations->is_built(device, search, search->algorithm) ? search->dataset :
+		search->shapes != NULL && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
+	return device->operations->build(device, search, failure);
+}
+
 /*
  * Have the device build what the search lacks, and work on the search until its turns end, as the scheduler does.  False with
  * the failure if it could not be built.
@@ -16,9 +25,7 @@ device_work(struct device *device, struct search *search, struct failure *failur
 {
 	do
 	{
-		search->builds = !device->operations->is_built(device, search, search->algorithm) ? search->dataset :
-			search->arcs > 0 && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
-		if (!device->operations->build(device, search, failure))
+		if (!device_build(device, search, failure))
 			return false;
 	} while (device->operations->turn(device, search) == DEVICE_YIELDED);
 	return true;

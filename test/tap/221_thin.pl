@@ -132,7 +132,7 @@ like(error_of("SELECT geonn_thin('fix', $_)"), qr/ERROR:  22023: spacing is out 
 like(error_of("SELECT geonn_thin($_)"), qr/ERROR:  22004: argument "\w+" of geonn_thin is NULL\nHINT: /, "NULL: $_") foreach q{NULL, 1}, q{'fix', NULL};
 like(error_of(q{SELECT geonn_thin('fix', 1, 'grade')}), qr/ERROR:  42703: .*grade.*priority|ERROR:  42703: .*priority.*grade/s, 'an unknown column');
 like(error_of(q{SELECT geonn_thin('fix', 1, 'line')}), qr/ERROR:  42804: priority column "line" of .* has type text\nDETAIL: .*\nHINT: /, 'a priority of words');
-like(error_of(q{SELECT * FROM geonn_thin_sql('SELECT id, lat, lon, ''Infinity''::float8 AS p FROM fix', 1, 'p')}), qr/ERROR:  22003: .*"p".*Infinity/, 'an infinite priority');
+like(error_of(q{SELECT * FROM geonn_thin_sql('SELECT id, lat, lon, ''Infinity''::float8 AS p FROM fix', 1, 'p')}), qr/ERROR:  22003: priority "p" .*Infinity\nDETAIL:  Priorities are finite/, 'an infinite priority');
 like(error_of(q{SELECT * FROM geonn_thin('fix', 1, row_type => NULL::geonn_clustered)}), qr/ERROR:  42703: row_type has a column "cluster"/, 'columns of other rows');
 like(error_of(q{SELECT * FROM geonn_thin_sql('SELECT id::text, lat, lon FROM fix', 1)}), qr/HINT:  Pass row_type => NULL::geonn_thinned_text\./, 'ids of another type');
 like(error_of(q{SELECT * FROM geonn_thin_sql('SELECT 5 AS id, 1.5 AS lat, 2.5 AS lon FROM generate_series(1, 2)', 1)}),

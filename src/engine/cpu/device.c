@@ -255,7 +255,8 @@ cpu_device_builds_long(const struct device *device, const struct search *search,
 	bool		is_brute = algorithm == GEONN_ALGORITHM_BRUTE && (dataset->columns & GEONN_COLUMN_ARC) == 0;
 
 	if (suffices(dataset->built[device->number], search, algorithm))
-		return search->arcs >= LONG_INDEX && search->shapes->built[device->number] == NULL;
+		return search->shapes != NULL && search->shapes->built[device->number] == NULL &&
+			(search->arcs >= LONG_INDEX || (search->question.thins && dataset->count >= LONG_INDEX));
 	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search));
 }
 
@@ -283,6 +284,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 {
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
+	bool		fits;
 
 	/*
 	 * A search may find that one more index is wanted only after the scheduler has asked: leave the index to a search
@@ -294,7 +296,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	/* A build may take long: give the seat back, so that other threads may work between the build's jobs. */
 	thread_pool_leave();
 	if (search->builds == search->shapes)
-		return build_probes(search, failure);
+		return search->question.min_points == 0 ? build_probes(search, failure) :
+			cpu_turn_begin_clusters(search, cpu_built_for(built, search, &fits)->index, failure);
 	if (built == NULL)
 	{
 		built = calloc(1, sizeof(*built));
@@ -383,7 +386,7 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 	if (cells != NULL)
 		return cpu_turn_cells(search, built, cells);
 	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_CLUSTERS)
-		return cpu_turn_clusters(search, built);
+		return cpu_turn_clusters(search);
 	room = take_room(cpu);
 	if (room == NULL)
 	{
@@ -405,8 +408,11 @@ cpu_device_turn(struct device *device, struct search *search)
 	bool		fits;
 	bool		goes_on;
 
-	/* The scheduler has the shapes built after the dataset, and after them what the dataset lacks for such shapes. */
-	if (search->arcs > 0 && (search->shapes->built[CPU_NUMBER] == NULL || !suffices(first, search, search->algorithm)))
+	/*
+	 * The scheduler has the shapes, or the clusters, built after the dataset, and then what the dataset lacks for such shapes.
+	 */
+	if (search->shapes != NULL && (search->shapes->built[CPU_NUMBER] == NULL ||
+								   (search->arcs > 0 && !suffices(first, search, search->algorithm))))
 		return DEVICE_YIELDED;
 	/* no way has been gone yet: the search begins, or begins again */
 	if (search->arcs > 0 && search->ways[GEONN_KIND_CPU] == 0)

@@ -3,8 +3,9 @@
  *		A turn of a search for clusters, or for a thinning.
  *
  * The observations are the references, so the search goes on with one answer to all of them, turn by turn
- * (cpu/clusters/clusters.c).  The answer stays with the slot's observations, where probes of shapes stay, too.  A batch has room
- * for some of the references; the searches for the next ones find the answer there.
+ * (cpu/clusters/clusters.c).  A build begins with the answer, since the order of a thinning is sorted then.  The answer
+ * stays with the slot's observations, where probes of shapes stay, too.  A batch has room for some of the references; the
+ * searches for the next ones find the answer there.
  */
 #include "engine/cpu/turn.h"
 
@@ -17,18 +18,14 @@
 /* writing so many answers takes some milliseconds */
 #define ANSWERS_MOST 131072
 
-/* Begin with the answer, unless an earlier turn has. */
-static bool
-begin(struct search *search, const struct cpu_built *built)
+bool
+cpu_turn_begin_clusters(const struct search *search, const struct cpu_index *index, struct failure *failure)
 {
-	struct cpu_built *own = search->shapes->built[CPU_NUMBER];
+	struct cpu_built *own = calloc(1, sizeof(*own));
 
-	if (own != NULL)
-		return true;
-	own = calloc(1, sizeof(*own));
 	if (own == NULL)
-		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	own->clusters = cpu_clusters_create(search, built->index, &search->failure);
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+	own->clusters = cpu_clusters_create(search, index, failure);
 	if (own->clusters == NULL)
 	{
 		free(own);
@@ -56,25 +53,22 @@ write_answer(struct search *search, const struct cpu_clusters *clusters, uint32_
 	memcpy(&search->columns.distance[row], &tag[keeper], sizeof(*tag));
 	if (keeper == place || tag[keeper] != tag[place])
 		return true;
-	fail(&search->failure, GEONN_ERROR_SAME_TAG, "points that are to be thinned out have the id %lld twice", (long long) tag[place]);
+	fail(&search->failure, GEONN_ERROR_SAME_TAG, "points that are to be thinned out have the id %lld twice",
+		 (long long) tag[place]);
 	fail_detail(&search->failure, "Both are within the spacing, and kept_by cannot tell which one is kept.");
-	fail_hint(&search->failure, "Give each point an id of its own, as row_number() in a query does.");
+	fail_hint(&search->failure, "Give a query with an id of its own for each point, as geonn_thin_sql('SELECT row_number() OVER () AS id, lat, lon FROM stop', 100).");
 	return false;
 }
 
 bool
-cpu_turn_clusters(struct search *search, const struct cpu_built *built)
+cpu_turn_clusters(struct search *search)
 {
 	uint32_t	left = search->rows - search->first;
 	uint32_t	room = search->columns.room < ANSWERS_MOST ? search->columns.room : ANSWERS_MOST;
 	uint32_t	rows = left < room ? left : room;
-	const struct cpu_built *own;
+	const struct cpu_built *own = search->shapes->built[CPU_NUMBER];
 
 	geonn_assert(search->answered == 0 && rows > 0);
-	search->failed = !begin(search, built);
-	if (search->failed)
-		return false;
-	own = search->shapes->built[CPU_NUMBER];
 	/* as if one observation had the turn for itself */
 	if (!cpu_clusters_go_on(own->clusters, search->cancelled, cpu_turn_end(search, 1)))
 		return !atomic_load(search->cancelled);

@@ -366,7 +366,7 @@ lacking(const struct device *device, const struct search *search)
 		return NULL;
 	if (!device->operations->is_built(device, search, search->algorithm))
 		return search->dataset;
-	return search->arcs > 0 && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
+	return search->shapes != NULL && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
 }
 
 /*

@@ -73,7 +73,7 @@ static const struct
 	{"counts and sums within radii, with `by` and `exclude_self` or without", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_GROUPS | TRAIT_EXCLUDED},
 	{"counts and sums with `overlaps`, radiuses or `differs`", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_WINDOWS},
 	{"the least and the greatest weight within radii", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_EXTREMES},
-	{"clusters", TRAIT_CLUSTERS | TRAIT_GROUPS | TRAIT_WINDOWS},
+	{"clusters, thinning", TRAIT_CLUSTERS | TRAIT_GROUPS | TRAIT_WINDOWS | TRAIT_WEIGHTS},
 	{"the nearest line or polygon", TRAIT_ONE | TRAIT_ARCS},
 	{"all lines or polygons within a distance", TRAIT_ALL | TRAIT_ARCS},
 	{"several lines or polygons, with conditions, their nearest places, counts of them", TRAIT_SEVERAL | TRAIT_ARCS},

@@ -514,6 +514,11 @@ say_search(struct hostile *hostile, const struct step *step)
 	{
 		search.k = search.flags = 0;
 		search.min_points = 1 + step->numbers[0] % 9;
+		if (step->numbers[0] / 9 % 2)
+		{
+			search.flags = GEONN_SEARCH_THIN;
+			search.min_points = 1 + step->numbers[0] / 18 % 8 / 7;
+		}
 		search.rows = hostile->references + (step->numbers[0] / 72 % 8 == 0);
 	}
 	search.first = step->numbers[0] / 1024 % 2 && slot->answered < search.rows ?

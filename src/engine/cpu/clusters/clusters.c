@@ -15,6 +15,7 @@
 
 #include <stdlib.h>
 
+#include "common/assertion.h"
 #include "common/metric.h"
 #include "engine/base/clock.h"
 #include "engine/base/memory_block.h"
@@ -140,7 +141,8 @@ cpu_clusters_create(const struct search *search, const struct cpu_index *index, 
 	clusters->certain = geonn_metric_certain_limit(search->dataset->metric, question->max_distance);
 	clusters->each = positions_of_item(index, search->dataset->metric);
 	clusters->bytes = place_columns(clusters, NULL);
-	clusters->memory = memory_block_allocate(clusters->bytes, failure, "the clusters of %zu references", index->references);
+	clusters->memory = memory_block_allocate(clusters->bytes, failure, clusters->thins ? "the thinning of %zu references" :
+												 "the clusters of %zu references", index->references);
 	if (clusters->memory == NULL)
 	{
 		free(clusters);
@@ -288,5 +290,6 @@ cpu_clusters_keeper(const struct cpu_clusters *clusters, uint32_t place)
 	bool		is_kept = clusters_is_core(clusters, position);
 	uint32_t	keeper = is_kept ? position : atomic_load_explicit(&clusters->parent[position], memory_order_relaxed);
 
+	geonn_assert(keeper != CLUSTERS_NONE && clusters->number[keeper] > 0);
 	return clusters->order[clusters->number[keeper] - 1];
 }

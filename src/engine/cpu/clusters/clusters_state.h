@@ -30,7 +30,7 @@ enum clusters_phase
 	CLUSTERS_NUMBERS,			/* [blocks of places] number the sets in the order of places; on one thread */
 	CLUSTERS_RANKS,				/* [blocks of places, by rank] number the positions by their first places; on one thread */
 	CLUSTERS_DROP,				/* [parts of the batch] which have a kept position within the radius */
-	CLUSTERS_KEEP,				/* [parts of the batch] which of the others have none of the batch before them there */
+	CLUSTERS_KEEP,				/* [parts of the batch] which of the others have no position of the batch before them near */
 	CLUSTERS_SETTLE,			/* [parts of the batch] which of the rest have a kept one there; on one thread */
 	CLUSTERS_COMPLETE
 };

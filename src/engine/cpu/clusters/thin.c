@@ -8,8 +8,8 @@
  *
  * DROP, on all threads, drops those that have a kept position within the radius.  In crowds few are left.
  * The others are added to the core positions.
- * KEEP, on all threads, keeps those that have no position of the batch before them within the radius.  Few are left where
- * positions of a batch are far from each other, as they are unless the order follows places.
+ * KEEP, on all threads, keeps those that have no position of the batch before them within the radius.  Few are left,
+ * unless the order follows places, so that a batch's positions are near each other.
  * The rest is removed from the core positions, which now are kept.
  * SETTLE, on one thread, decides the rest in their order, and adds what is kept.
  *
