@@ -9,7 +9,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	22
+#define GEONN_PROTOCOL_VERSION	23
 #endif
 
 /* The beginning of every message.  The layouts of the header, of hello and of error never change. */

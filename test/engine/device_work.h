@@ -17,7 +17,7 @@ device_work(struct device *device, struct search *search, struct failure *failur
 	do
 	{
 		search->builds = !device->operations->is_built(device, search, search->algorithm) ? search->dataset :
-			search->shapes != NULL && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
+			search->arcs > 0 && search->shapes->built[device->number] == NULL ? search->shapes : NULL;
 		if (!device->operations->build(device, search, failure))
 			return false;
 	} while (device->operations->turn(device, search) == DEVICE_YIELDED);

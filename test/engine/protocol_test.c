@@ -187,6 +187,7 @@ test_abuse_of_questions(const struct engine *engine)
 		{"clusters of neighbours", {.rows = 10,.k = 1,.min_points = 1}},
 		{"clusters with ties", {.rows = 10,.flags = GEONN_SEARCH_TIES,.min_points = 1}},
 		{"clusters within radii", {.rows = 10,.radii = 1,.radius = {1},.min_points = 1}},
+		{"an assignment of an unknown dataset", {.rows = 5,.max_distance = INFINITY,.asking = UINT64_MAX}},
 		{"a slot without a batch",
 		{.slot = 1,.rows = 5,.k = 1,.max_distance = INFINITY}},
 		{"a slot out of range",

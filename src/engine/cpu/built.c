@@ -48,6 +48,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
 #include "engine/cpu/arcs/arcs_probe.h"
+#include "engine/cpu/assign/assign.h"
 #include "engine/cpu/clusters/clusters.h"
 #include "engine/search/ways.h"
 
@@ -337,6 +338,7 @@ cpu_built_free(struct cpu_built *built)
 		cpu_arcs_free(built->arcs);
 		cpu_probes_free(built->probes);
 		cpu_clusters_free(built->clusters);
+		cpu_assign_free(built->assign);
 		memory_block_release(built->references.x, built->references_bytes);
 		free(built);
 		built = next;

@@ -21,7 +21,8 @@
  *
  *	cpu/built.c			what is built of a dataset
  *	cpu/turn.c			what a turn is; cpu/turn_cells.c, cpu/turn_tasks.c,
- *						cpu/turn_pairs.c, cpu/turn_counts.c and cpu/turn_clusters.c
+ *						cpu/turn_pairs.c, cpu/turn_counts.c, cpu/turn_clusters.c and
+ *						cpu/turn_assign.c
  *	cpu/index			the index of points, and exact sums and extremes of the weights in any part of it
  *	cpu/walk			walks through the index, and one observation's candidates
  *	cpu/squares			the table of squares
@@ -29,6 +30,7 @@
  *						what observations are that are shapes
  *	cpu/counts			counts within radii
  *	cpu/clusters		clusters of references
+ *	cpu/assign			observations assigned to references
  *	cpu/base/path.c		the hot loops' versions for kinds of processors
  */
 #ifndef _GNU_SOURCE
@@ -384,6 +386,8 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 		return cpu_turn_cells(search, built, cells);
 	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_CLUSTERS)
 		return cpu_turn_clusters(search, built);
+	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_ASSIGN)
+		return cpu_turn_assign(search, built);
 	room = take_room(cpu);
 	if (room == NULL)
 	{

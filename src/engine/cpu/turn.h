@@ -75,6 +75,9 @@ extern bool cpu_turn_counts(struct search *search, struct cpu_built *built,
 /* Do a turn of a search for clusters. */
 extern bool cpu_turn_clusters(struct search *search, const struct cpu_built *built);
 
+/* Do a turn of a search that assigns. */
+extern bool cpu_turn_assign(struct search *search, const struct cpu_built *built);
+
 /*
  * Do a turn of a search by a table of squares, cpu_built_cells().  The turn may
  * leave observations to cpu_turn_pairs().
