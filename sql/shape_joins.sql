@@ -79,6 +79,7 @@ SELECT * FROM geonn_nearest('obs', 'mixed', options => '{"ref_shape": "place"}')
 -- what joins of shapes do not have
 SELECT * FROM geonn_nearest('obs', 'road', metric => 'spheroid');
 SELECT * FROM geonn_cluster('road', 5);
+SELECT * FROM geonn_assign('obs', 'road');
 
 -- of another owner, open at the time, and within the radius of either: a shape has one of each, whatever its arcs
 CREATE TABLE walker (id bigint PRIMARY KEY, owner text, at integer, reach float8, lat float8, lon float8);

@@ -24,6 +24,8 @@ typedef enum GeonnFunction
 	GEONN_WITHIN_COUNT_POINTS,
 	GEONN_CLUSTER,
 	GEONN_CLUSTER_SQL,
+	GEONN_ASSIGN,
+	GEONN_ASSIGN_SQL,
 	GEONN_CACHE_CREATE,
 	GEONN_CACHE,				/* the arguments that a cache keeps; no function has this number */
 	GEONN_SHARD_DDL
@@ -63,6 +65,7 @@ typedef struct GeonnArguments
 	List	   *overlaps;		/* of char *: names or pairs, each once; at most GEONN_WINDOWS_MAX */
 	ArrayType  *windows;		/* of any type; may have any number of dimensions, and NULLs */
 	List	   *weights;		/* of char *: column names, each once; at most GEONN_WEIGHTS_MAX */
+	char	   *capacity_column;
 	GeonnOptions options;
 	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;

@@ -148,8 +148,9 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 		return REFERENCE_ID;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		return REFERENCE_COORDINATES;
-	/* clusters are numbered in the order of ids */
+	/* clusters are numbered in the order of ids, and equal distances are assigned in it */
 	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self || join->question.min_points > 0 ||
+		join->question.assigns ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
 		return REFERENCE_ID;
 	return REFERENCE_DISTANCE;
@@ -455,9 +456,10 @@ geonn_check_question_of_shapes(const GeonnJoin *join)
 		source = join->observations;
 	if (!geonn_has_shapes(source))
 		return;
-	if (join->question.min_points > 0)
+	if (join->question.min_points > 0 || join->question.assigns)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 join->question.assigns ? errmsg("points are assigned to points, not lines and polygons") :
 				 errmsg("clusters are of points, not of lines and polygons"),
 				 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
 				 errhint("Give a query with points of them, as ST_PointOnSurface returns them.")));
@@ -505,7 +507,8 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	preparation = (JoinPreparation) {
 		.join = join,
 		.table = join->given_references != NULL ? join->given_table :
-			list_length(tables) == 1 ? linitial(tables) : NULL,
+			/* capacities are checked when they are read */
+			list_length(tables) == 1 && !(join->question.assigns && join->question.weights > 0) ? linitial(tables) : NULL,
 		.detail = needed_detail(join, row),
 		.message = geonn_call_message(call, &join->label,
 									  join->given == NULL ? geonn_call_expected(join->observations) :

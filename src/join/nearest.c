@@ -4,7 +4,8 @@
  *
  * They share arguments, which have the same names in all of them (arguments.c).  They differ
  * in where their points come from (relations, queries, arrays), and in what is asked of
- * them (k neighbours, all within a radius, how many are within radii, or the clusters of one side).
+ * them (k neighbours, all within a radius, how many are within radii, the clusters of one side, or to which
+ * reference each observation is assigned).
  */
 #include "postgres.h"
 
@@ -37,6 +38,8 @@ PG_FUNCTION_INFO_V1(geonn_within_count_sql);
 PG_FUNCTION_INFO_V1(geonn_within_count_points);
 PG_FUNCTION_INFO_V1(geonn_cluster);
 PG_FUNCTION_INFO_V1(geonn_cluster_sql);
+PG_FUNCTION_INFO_V1(geonn_assign);
+PG_FUNCTION_INFO_V1(geonn_assign_sql);
 
 /* ---- points of arrays ---- */
 
@@ -180,7 +183,9 @@ static const PGFunction joins[] = {
 	[GEONN_WITHIN_COUNT_SQL] = geonn_within_count_sql,
 	[GEONN_WITHIN_COUNT_POINTS] = geonn_within_count_points,
 	[GEONN_CLUSTER] = geonn_cluster,
-	[GEONN_CLUSTER_SQL] = geonn_cluster_sql
+	[GEONN_CLUSTER_SQL] = geonn_cluster_sql,
+	[GEONN_ASSIGN] = geonn_assign,
+	[GEONN_ASSIGN_SQL] = geonn_assign_sql
 };
 
 bool
@@ -226,6 +231,12 @@ geonn_make_join(const GeonnArguments *arguments)
 	observation.differs = geonn_names_of_side(arguments->differs, false);
 	reference.differs = geonn_names_of_side(arguments->differs, true);
 	reference.weights = arguments->weights;
+	if (arguments->capacity_column != NULL)
+	{
+		reference.weights = list_make1(arguments->capacity_column);
+		reference.has_capacities = true;
+		join->question.weights = 1;
+	}
 	if (arguments->latitudes != NULL)
 		join->given = read_points(arguments, &join->given_window);
 	else if (arguments->obs_sql != NULL)
@@ -318,3 +329,5 @@ JOIN(geonn_within_count_sql)
 JOIN(geonn_within_count_points)
 JOIN(geonn_cluster)
 JOIN(geonn_cluster_sql)
+JOIN(geonn_assign)
+JOIN(geonn_assign_sql)

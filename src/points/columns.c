@@ -343,7 +343,8 @@ require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 				 errmsg("%s has no column \"%s\"", source->title, name),
 				 errdetail("The column is named by %s. The columns here are %s.", namer,
 						   list_columns(descriptor, NULL)),
-				 source->paired && strcmp(namer, "options") != 0 && strcmp(namer, "the argument weights") != 0 ?
+				 source->paired && strcmp(namer, "options") != 0 && strcmp(namer, "the argument weights") != 0 &&
+				 strcmp(namer, "the argument capacity_column") != 0 ?
 				 errhint("Spell columns as the catalog does, without quotes. If the two sides call it by different names, give both, that of the observations first, as in '{%s=%s}'.",
 						 is_reference(source) ? name : "my_column", is_reference(source) ? "my_column" : name) :
 				 errhint("Spell columns as the catalog does, without quotes.")));
@@ -573,13 +574,14 @@ find_weights(PointSource *source, TupleDesc descriptor, List *weights)
 	{
 		PointColumn *column = &source->weights[source->weight_count++];
 
-		fill_column(column, require_attribute(source, descriptor, lfirst(cell), "the argument weights"), "weights");
+		fill_column(column, require_attribute(source, descriptor, lfirst(cell), source->has_capacities ? "the argument capacity_column" : "the argument weights"),
+					source->has_capacities ? "capacity_column" : "weights");
 		if (!is_coordinate_type(column->base_type) && !note_unclear(source))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("weight column \"%s\" of %s has type %s", column->name, source->title,
-							format_type_be(column->type)),
-					 errdetail("The type of a weight column is double precision, real, numeric, bigint, integer or smallint."),
+					 errmsg("%s column \"%s\" of %s has type %s", source->has_capacities ? "capacity" : "weight", column->name,
+							source->title, format_type_be(column->type)),
+					 errdetail("The type of such a column is double precision, real, numeric, bigint, integer or smallint."),
 					 errhint("Cast it to such a type in a view or query.")));
 	}
 }
@@ -592,6 +594,7 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
+	source->has_capacities = named->has_capacities;
 	source->refuses_srids = named->refuses_srids;
 	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
 		list_length(named->weights);

@@ -40,6 +40,7 @@ typedef struct GeonnColumnNames
 	 */
 	char	   *names[COLUMN_ROLES];
 	List	   *weights;		/* of char *; not an option, but the argument weights */
+	bool		has_capacities; /* the one weight is a capacity: a whole number, 0 or more */
 	List	   *differs;		/* one side's names in the argument differs */
 } GeonnColumnNames;
 
@@ -102,6 +103,7 @@ typedef struct PointSource
 	WindowType	window_types[GEONN_WINDOWS_MAX];
 	int			weight_count;
 	PointColumn *weights;		/* [weight_count] among the columns */
+	bool		has_capacities; /* as in GeonnColumnNames */
 
 	/*
 	 * boolean expressions that rows must meet to be read (geonn_plan_query); NIL: all rows are

@@ -219,6 +219,13 @@ geonn_read_weight(const PointSource *source, const PointColumn *column, const Po
 						geonn_written_value(column, row)),
 				 errdetail("Weights are finite numbers, from -1.8e308 to 1.8e308."),
 				 errhint("Correct it, or use a view or query that leaves such rows out, or has NULL in its place.")));
+	if (source->has_capacities && !(weight >= 0 && weight == floor(weight)))
+		ereport(ERROR,
+				(errcode(is_null ? ERRCODE_NULL_VALUE_NOT_ALLOWED : ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("capacity \"%s\" of %s is out of range: %s", column->name, geonn_whose_row(source, row),
+						is_null ? "NULL" : geonn_written_value(column, row)),
+				 errdetail("Capacities are whole numbers, 0 or more; a reference with 0 takes none."),
+				 errhint("Correct it, or use a view or query that leaves such rows out, or has 0 in its place.")));
 	return weight;
 }
 

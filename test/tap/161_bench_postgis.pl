@@ -38,7 +38,8 @@ my @expected = (
 	(map { [ "$_, one row by its key", qr/^[\d.]+×$/ ] } 'ST_Contains', 'ST_Covers'),
 	[ 'ST_DWithin, 500 m, of 20,000 streets, 20,000 rows', qr/^[\d.]+×$/ ],
 	[ 'clusters of 20,000 points, 50 m', qr/^[\d.]+×$/ ],
-	[ 'clusters of 20,000 points at one place', qr/^[\d.]+ ms$/ ]);
+	[ 'clusters of 20,000 points at one place', qr/^[\d.]+ ms$/ ],
+	[ 'assignment of 20,000 orders to 2,000 drivers', qr/^[\d.]+ ms$/ ]);
 
 my $scratch = PostgreSQL::Test::Utils::tempdir_short();
 my $said = do
