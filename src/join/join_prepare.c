@@ -149,8 +149,9 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 		return REFERENCE_ID;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		return REFERENCE_COORDINATES;
-	/* clusters are numbered in the order of ids */
+	/* clusters are numbered in the order of ids, and equal distances are assigned in it */
 	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self || join->question.min_points > 0 ||
+		join->question.assigns ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
 		return REFERENCE_ID;
 	return REFERENCE_DISTANCE;
@@ -375,7 +376,7 @@ static int	next_known;
 
 /*
  * Have a column be read as shapes at once if an earlier call has found some in it.  The answer is the same for points, too,
- * but the metric of shapes is that of the sphere, and they have no clusters.
+ * but the metric of shapes is that of the sphere, and they have no clusters and no assignments.
  */
 static void
 read_as_before(PointSource *source)
@@ -397,7 +398,7 @@ read_as_before(PointSource *source)
 static void
 read_sides_as_before(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	if (join->question.metric != GEONN_METRIC_SPHERE || join->question.min_points > 0)
+	if (join->question.metric != GEONN_METRIC_SPHERE || join->question.min_points > 0 || join->question.assigns)
 		return;
 	read_as_before(join->references);
 	if (join->observations != NULL && (row->needs & NEEDS_COORDINATES) == 0)
@@ -456,9 +457,10 @@ geonn_check_question_of_shapes(const GeonnJoin *join)
 		source = join->observations;
 	if (!geonn_has_shapes(source))
 		return;
-	if (join->question.min_points > 0)
+	if (join->question.min_points > 0 || join->question.assigns)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 join->question.assigns ? errmsg("points are assigned to points, not lines and polygons") :
 				 errmsg("%s are of points, not of lines and polygons", join->question.thins ? "thinnings" : "clusters"),
 				 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
 				 errhint(GEONN_POINTS_OF_SHAPES_HINT)));
@@ -506,7 +508,8 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	preparation = (JoinPreparation) {
 		.join = join,
 		.table = join->given_references != NULL ? join->given_table :
-			list_length(tables) == 1 ? linitial(tables) : NULL,
+			/* capacities are checked when they are read */
+			list_length(tables) == 1 && !(join->question.assigns && join->question.weights > 0) ? linitial(tables) : NULL,
 		.detail = needed_detail(join, row),
 		.message = geonn_call_message(call, &join->label,
 									  join->given == NULL ? geonn_call_expected(join->observations) :

@@ -489,10 +489,13 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 			return;
 	}
 
-	/* add_path may free this path: so it comes last */
-	offer_filtered_scans(root, rel, call, path);
-	path->path.rows = rel->rows;
-	offer_parallel_scan(root, rel, expression, path);
+	/* add_path may free this path: so it comes last.  An assignment is one of all observations together. */
+	if (geonn_expression_argument(expression, "capacity") == NULL)
+	{
+		offer_filtered_scans(root, rel, call, path);
+		path->path.rows = rel->rows;
+		offer_parallel_scan(root, rel, expression, path);
+	}
 	add_path(rel, (Path *) path);
 }
 

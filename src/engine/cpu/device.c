@@ -21,7 +21,8 @@
  *
  *	cpu/built.c			what is built of a dataset
  *	cpu/turn.c			what a turn is; cpu/turn_cells.c, cpu/turn_tasks.c,
- *						cpu/turn_pairs.c, cpu/turn_counts.c and cpu/turn_clusters.c
+ *						cpu/turn_pairs.c, cpu/turn_counts.c, cpu/turn_clusters.c and
+ *						cpu/turn_assign.c
  *	cpu/index			the index of points, and exact sums and extremes of the weights in any part of it
  *	cpu/walk			walks through the index, and one observation's candidates
  *	cpu/squares			the table of squares
@@ -29,6 +30,7 @@
  *						what observations are that are shapes
  *	cpu/counts			counts within radii
  *	cpu/clusters		clusters of references
+ *	cpu/assign			observations assigned to references
  *	cpu/base/path.c		the hot loops' versions for kinds of processors
  */
 #ifndef _GNU_SOURCE
@@ -256,7 +258,8 @@ cpu_device_builds_long(const struct device *device, const struct search *search,
 
 	if (suffices(dataset->built[device->number], search, algorithm))
 		return search->shapes != NULL && search->shapes->built[device->number] == NULL &&
-			(search->arcs >= LONG_INDEX || (search->question.thins && dataset->count >= LONG_INDEX));
+			(search->arcs >= LONG_INDEX ||
+			 ((search->question.thins || search->question.assigns) && dataset->count >= LONG_INDEX));
 	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search));
 }
 
@@ -279,12 +282,24 @@ build_probes(const struct search *search, struct failure *failure)
 	return true;
 }
 
+/* Build what a search attaches to its shapes; of its dataset `built` is. */
+static bool
+build_shapes(struct cpu_built *built, const struct search *search, struct failure *failure)
+{
+	bool		fits;
+
+	if (search->question.min_points > 0)
+		return cpu_turn_begin_clusters(search, cpu_built_for(built, search, &fits)->index, failure);
+	if (search->question.assigns)
+		return cpu_turn_begin_assign(search, cpu_built_for(built, search, &fits)->index, failure);
+	return build_probes(search, failure);
+}
+
 static bool
 cpu_device_build(struct device *device, const struct search *search, struct failure *failure)
 {
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
-	bool		fits;
 
 	/*
 	 * A search may find that one more index is wanted only after the scheduler has asked: leave the index to a search
@@ -296,8 +311,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	/* A build may take long: give the seat back, so that other threads may work between the build's jobs. */
 	thread_pool_leave();
 	if (search->builds == search->shapes)
-		return search->question.min_points == 0 ? build_probes(search, failure) :
-			cpu_turn_begin_clusters(search, cpu_built_for(built, search, &fits)->index, failure);
+		return build_shapes(built, search, failure);
 	if (built == NULL)
 	{
 		built = calloc(1, sizeof(*built));
@@ -387,6 +401,8 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 		return cpu_turn_cells(search, built, cells);
 	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_CLUSTERS)
 		return cpu_turn_clusters(search);
+	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_ASSIGN)
+		return cpu_turn_assign(search);
 	room = take_room(cpu);
 	if (room == NULL)
 	{
@@ -409,7 +425,8 @@ cpu_device_turn(struct device *device, struct search *search)
 	bool		goes_on;
 
 	/*
-	 * The scheduler has the shapes, or the clusters, built after the dataset, and then what the dataset lacks for such shapes.
+	 * The scheduler has the shapes, the clusters or the assignment built after the dataset, and then what the dataset lacks for
+	 * such shapes.
 	 */
 	if (search->shapes != NULL && (search->shapes->built[CPU_NUMBER] == NULL ||
 								   (search->arcs > 0 && !suffices(first, search, search->algorithm))))
@@ -423,8 +440,8 @@ cpu_device_turn(struct device *device, struct search *search)
 	goes_on = do_turn(device->private_data, search, built);
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		atomic_fetch_add(&built->brute_us, (uint64_t) (now_us() - began_us));
-	/* clusters stay with the index that they began with, so one more index would be of no use to them */
-	if (!fits && search->question.min_points == 0)
+	/* clusters and assignments stay with the index that they began with, so one more index would be of no use to them */
+	if (!fits && search->question.min_points == 0 && !search->question.assigns)
 		atomic_fetch_add(&first->misfit_us, (uint64_t) (now_us() - began_us));
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 }

@@ -81,6 +81,12 @@ extern bool cpu_turn_begin_clusters(const struct search *search, const struct cp
 /* Do a turn of a search for clusters, or for a thinning. */
 extern bool cpu_turn_clusters(struct search *search);
 
+/* Begin with the assignment that a search is for, by an index of its dataset, as cpu_turn_begin_clusters() does. */
+extern bool cpu_turn_begin_assign(const struct search *search, const struct cpu_index *index, struct failure *failure);
+
+/* Do a turn of a search that assigns. */
+extern bool cpu_turn_assign(struct search *search);
+
 /*
  * Do a turn of a search by a table of squares, cpu_built_cells().  The turn may
  * leave observations to cpu_turn_pairs().
