@@ -579,6 +579,12 @@ geonn_expression_has_one_side(const FuncExpr *expression)
 	return geonn_expression_argument(expression, "min_points") != NULL || geonn_expression_argument(expression, "spacing") != NULL;
 }
 
+bool
+geonn_expression_assigns(const FuncExpr *expression)
+{
+	return geonn_expression_argument(expression, "capacity") != NULL;
+}
+
 /* ---- their values ---- */
 
 __attribute__((noreturn))

@@ -182,4 +182,7 @@ extern Node *geonn_expression_references(const FuncExpr *expression);
 /* Return whether the call is for clusters or a thinning: it has points in place of observations and references. */
 extern bool geonn_expression_has_one_side(const FuncExpr *expression);
 
+/* Return whether the call assigns: its answer is one of all observations together. */
+extern bool geonn_expression_assigns(const FuncExpr *expression);
+
 #endif							/* GEONN_ARGUMENTS_H */
