@@ -344,9 +344,14 @@ count_assigned(enum places from, enum places to, size_t observations, size_t ref
 	int64_t		began_ms = now_ms();
 	size_t		assigned = 0;
 
-	if (device_work(&machine, &search, &search.failure) && !search.failed)
+	for (; search.first < search.rows; search.first += search.answered)
+	{
+		search.answered = search.pairs = 0;
+		if (!device_work(&machine, &search, &search.failure) || search.failed || search.answered == 0)
+			break;
 		for (uint32_t i = 0; i < search.answered; i++)
 			assigned += !isnan(search.columns.distance[2 * i]);
+	}
 	printf("# %zu observations, places %d, %zu references, places %d: %lld ms\n", observations, from, references, to,
 		   (long long) (now_ms() - began_ms));
 	forget(&search);

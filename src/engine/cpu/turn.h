@@ -19,6 +19,9 @@
 /* Brute force can compare an observation with this many references in a turn, even if each needs a vector. */
 #define CPU_COLUMNS_MAX ((size_t) 1 << 24)
 
+/* Writing so many pairs of clusters or of an assignment takes some milliseconds: a turn writes no more. */
+#define CPU_TURN_PAIRS_MOST 131072
+
 /*
  * The distance of an observation that has no answer yet because a table of squares leaves it to the index; also of a
  * task without an answer.

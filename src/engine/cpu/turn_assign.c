@@ -51,7 +51,8 @@ bool
 cpu_turn_assign(struct search *search)
 {
 	uint32_t	left = search->rows - search->first;
-	uint32_t	rows = left < search->columns.room / 2 ? left : search->columns.room / 2;
+	uint32_t	room = search->columns.room < CPU_TURN_PAIRS_MOST ? search->columns.room : CPU_TURN_PAIRS_MOST;
+	uint32_t	rows = left < room / 2 ? left : room / 2;
 	const struct cpu_built *own = search->shapes->built[CPU_NUMBER];
 
 	geonn_assert(search->answered == 0 && rows > 0);

@@ -15,9 +15,6 @@
 #include "common/assertion.h"
 #include "engine/cpu/clusters/clusters.h"
 
-/* writing so many answers takes some milliseconds */
-#define ANSWERS_MOST 131072
-
 bool
 cpu_turn_begin_clusters(const struct search *search, const struct cpu_index *index, struct failure *failure)
 {
@@ -64,7 +61,7 @@ bool
 cpu_turn_clusters(struct search *search)
 {
 	uint32_t	left = search->rows - search->first;
-	uint32_t	room = search->columns.room < ANSWERS_MOST ? search->columns.room : ANSWERS_MOST;
+	uint32_t	room = search->columns.room < CPU_TURN_PAIRS_MOST ? search->columns.room : CPU_TURN_PAIRS_MOST;
 	uint32_t	rows = left < room ? left : room;
 	const struct cpu_built *own = search->shapes->built[CPU_NUMBER];
 
