@@ -63,7 +63,8 @@
  * than its capacity.  That is the reference's first weight if the dataset has one, rounded down, and otherwise the search's.  The
  * dataset of observations is sealed, and has the columns of the references but for weights; rows is their number, and the client
  * writes none into the batch.  The answer has two pairs for each observation, with the same distance: first the observation's
- * tag, then the tag of its reference.  The distance is NAN if the observation has none.
+ * tag, then the tag of its reference.  The distance is NAN if the observation has none.  Searches that go on with the next
+ * observations find the assignment of the first one, as those for clusters do.
  */
 #ifndef GEONN_PROTOCOL_SEARCH_H
 #define GEONN_PROTOCOL_SEARCH_H
@@ -117,7 +118,7 @@ enum geonn_algorithm
 /* While the engine thins references out, each takes at most so many bytes; a search takes 512 more. */
 #define GEONN_THIN_BYTES			24
 
-/* While the engine assigns observations, each of them takes at most so many bytes, and so does each reference. */
+/* While the engine assigns, each observation and each reference takes at most so many bytes; a search takes 2048 more. */
 #define GEONN_ASSIGN_BYTES			56
 
 /* on which side of a line or ring an observation lies, seen along it */
