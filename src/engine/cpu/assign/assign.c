@@ -395,6 +395,7 @@ propose_free(struct cpu_assign *assign)
 {
 	uint32_t	end = assign->free_count;
 	uint32_t	next = end;
+	uint32_t	refused = 0;
 	uint32_t	freed_count;
 
 	assign->looking = end < assign->chunk ? end : assign->chunk;
@@ -419,11 +420,13 @@ propose_free(struct cpu_assign *assign)
 
 		if (freed != ASSIGN_NONE)
 			assign->free[--next] = freed;
+		refused += freed == observation;
 	}
 	freed_count = end - next;
 	memmove(assign->free + assign->free_count, assign->free + next, freed_count * sizeof(*assign->free));
 	assign->free_count += freed_count;
-	if (freed_count > assign->looking / 2)
+	/* those that were given up had not looked in vain */
+	if (refused > assign->looking / 2)
 		assign->chunk = assign->chunk > 1 ? assign->chunk / 2 : 1;
 	else if (assign->looking == assign->chunk && assign->chunk < CHUNK_MAX)
 		assign->chunk *= 2;
