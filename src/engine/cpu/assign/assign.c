@@ -38,8 +38,12 @@
 /* at most so many observations look for a reference at a time */
 #define CHUNK_MAX 8192
 
-/* a piece of a chunk, which one thread does, has so many */
-#define PIECE_OBSERVATIONS 64
+/* as many as can look at a time are divided into so many pieces, each of which one thread does */
+#define PIECES 128
+
+/* the first so many look at a time; then fewer where that takes more than so many ms, so that a turn ends in time, or more */
+#define LOOK_FIRST 256
+#define LOOK_MS 20
 
 /* ---- the beginning ---- */
 
@@ -148,6 +152,7 @@ cpu_assign_create(const struct search *search, const struct cpu_index *index, st
 	assign->observations = search->rows;
 	assign->max_distance = search->question.max_distance;
 	assign->chunk = CHUNK_MAX;
+	assign->most = LOOK_FIRST;
 	assign->bytes = place_columns(assign, NULL);
 	assign->memory = memory_block_allocate(assign->bytes, failure, "assigning %u observations", assign->observations);
 	if (assign->memory == NULL)
@@ -281,22 +286,32 @@ static void
 find_piece(void *context, size_t number)
 {
 	struct cpu_assign *assign = context;
-	uint32_t	first = (uint32_t) number * PIECE_OBSERVATIONS;
+	uint32_t	first = (uint32_t) number * assign->piece;
 	uint32_t	left = assign->looking - first;
 
 	if (!atomic_load_explicit(assign->cancelled, memory_order_relaxed))
-		cpu_path->assign_find(assign, assign->free + assign->free_count + first,
-							  left < PIECE_OBSERVATIONS ? left : PIECE_OBSERVATIONS);
+		cpu_path->assign_find(assign, assign->free + assign->free_count + first, left < assign->piece ? left : assign->piece);
 }
 
+/* Have the observations that are looking find takers, and see how many can look at a time. */
 static void
 find_takers(struct cpu_assign *assign)
 {
+	int64_t		began_ms = now_ms();
+	int64_t		took_ms;
+
+	assign->piece = assign->most > PIECES ? assign->most / PIECES : 1;
 	/* other threads would take longer to wake up than one piece takes */
-	if (assign->looking <= PIECE_OBSERVATIONS)
+	if (assign->looking <= assign->piece)
 		find_piece(assign, 0);
 	else
-		thread_pool_run(find_piece, assign, (assign->looking + PIECE_OBSERVATIONS - 1) / PIECE_OBSERVATIONS);
+		thread_pool_run(find_piece, assign, (assign->looking + assign->piece - 1) / assign->piece);
+	took_ms = now_ms() - began_ms;
+	/* but each thread has one that looks */
+	if (took_ms > LOOK_MS && assign->most > thread_pool_threads())
+		assign->most /= 2;
+	else if (took_ms < LOOK_MS / 4 && assign->looking == assign->most && assign->most < CHUNK_MAX)
+		assign->most *= 2;
 }
 
 /* Have the next observations find their first takers. */
@@ -305,7 +320,7 @@ find_first(struct cpu_assign *assign)
 {
 	uint32_t	left = assign->observations - assign->found;
 
-	assign->looking = left < CHUNK_MAX ? left : CHUNK_MAX;
+	assign->looking = left < assign->most ? left : assign->most;
 	for (uint32_t i = 0; i < assign->looking; i++)
 		assign->free[i] = assign->found + i;
 	find_takers(assign);
@@ -399,6 +414,8 @@ propose_free(struct cpu_assign *assign)
 	uint32_t	freed_count;
 
 	assign->looking = end < assign->chunk ? end : assign->chunk;
+	if (assign->looking > assign->most)
+		assign->looking = assign->most;
 	assign->free_count -= assign->looking;
 	/* twins follow each other, the first one last */
 	for (uint32_t i = end; i-- > assign->free_count;)

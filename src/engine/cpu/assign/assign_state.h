@@ -47,8 +47,10 @@ struct cpu_assign
 	bool		has_queue;
 	uint32_t   *free;			/* observations that takers have refused or given up: the last one looks first */
 	uint32_t	free_count;
-	uint32_t	chunk;			/* how many of them look for takers at a time */
+	uint32_t	chunk;			/* how many of them look for takers at a time, unless that takes too long */
+	uint32_t	most;			/* so many can look in good time, free ones or those without a first taker yet */
 	uint32_t	looking;		/* how many do now: they are behind the free ones in the list */
+	uint32_t	piece;			/* how many of these one thread takes at a time */
 
 	void	   *memory;
 	size_t		bytes;
