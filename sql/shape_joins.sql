@@ -80,6 +80,7 @@ SELECT * FROM geonn_nearest('obs', 'mixed', options => '{"ref_shape": "place"}')
 SELECT * FROM geonn_nearest('obs', 'road', metric => 'spheroid');
 SELECT * FROM geonn_cluster('road', 5);
 SELECT * FROM geonn_cluster('mixed', 5);
+SELECT * FROM geonn_assign('obs', 'mixed');
 DELETE FROM mixed WHERE id > 1;
 SELECT * FROM geonn_cluster('mixed', 5);
 SELECT * FROM geonn_cluster('lot', 5);
