@@ -245,6 +245,13 @@ take_sealing(const GeonnJoin *join, PreparedJoin *prepared)
 				 errhint("Raise geonn.kept_memory_limit, if the host has that memory, and reload the configuration.")));
 }
 
+/* Return whether references have capacities of their own: these are checked when they are read, so each call reads them. */
+static bool
+has_capacities(const GeonnJoin *join)
+{
+	return join->question.assigns && join->question.weights > 0;
+}
+
 /*
  * Read the references into a new dataset.  Returns false, with a dataset that is of no use, if one is a shape after all.
  */
@@ -265,7 +272,7 @@ send_references(const JoinPreparation *preparation)
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
 		geonn_groups_seal(prepared->parties[i], prepared->client);
 	prepared->read_reason = geonn_kept_memory_limit == 0 ? GEONN_READ_NO_KEEPING :
-		preparation->table == NULL ? GEONN_READ_NO_TABLE : GEONN_READ_NO_LABEL;
+		has_capacities(join) ? GEONN_READ_CAPACITIES : preparation->table == NULL ? GEONN_READ_NO_TABLE : GEONN_READ_NO_LABEL;
 	asked = keep_references(preparation, memory);
 	geonn_references_seal(prepared->references, prepared->client);
 	if (asked)
@@ -508,8 +515,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	preparation = (JoinPreparation) {
 		.join = join,
 		.table = join->given_references != NULL ? join->given_table :
-			/* capacities are checked when they are read */
-			list_length(tables) == 1 && !(join->question.assigns && join->question.weights > 0) ? linitial(tables) : NULL,
+			list_length(tables) == 1 && !has_capacities(join) ? linitial(tables) : NULL,
 		.detail = needed_detail(join, row),
 		.message = geonn_call_message(call, &join->label,
 									  join->given == NULL ? geonn_call_expected(join->observations) :
