@@ -143,7 +143,7 @@ read_capacity(const GeonnArgument *argument, Datum value, GeonnArguments *argume
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("capacity is out of range: %d", capacity),
-				 errdetail("A reference has at most so many observations: 0 or more."),
+				 errdetail("capacity is how many observations a reference may have, at most: 0 or more."),
 				 errhint("%s", argument->hint)));
 	question->assigns = true;
 	question->capacity = (uint32) capacity;
@@ -354,7 +354,7 @@ static const char query_hint[] = "Give a query with columns id, lat and lon, as 
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
 static const char cluster_radius_hint[] = "Give metres, as in 100.";
 static const char min_points_hint[] = "Give 1 for connected points, 2 for those that are not alone, or more for crowds.";
-static const char capacity_hint[] = "Give the most observations that a reference may have, or name a column of the references, by capacity_column.";
+static const char capacity_hint[] = "Give the most observations that a reference may have; or leave it out, and name a column of the references by capacity_column.";
 static const char radii_hint[] = "Give an array of metres, as in '{1000, 5000}'.";
 static const char flag_hint[] = "Give true or false.";
 static const char servers_hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
