@@ -52,6 +52,8 @@ geonn_search_assign(GeonnSearch *search)
 	uint64		references = geonn_client_references(search->prepared.client);
 
 	geonn_references_seal(search->asking_rows, search->asking);
+	/* its batches are of no more use */
+	geonn_client_finish(search->asking);
 	geonn_reference_memory_name(search->asking_memory, geonn_client_dataset(search->asking));
 	if (references == 0 || geonn_client_references(search->asking) == 0)
 		return;
