@@ -17,7 +17,8 @@
  * references, chunks become smaller, down to one: then none looks in vain.
  *
  * An observation that is free looks no nearer than where it was refused, and no nearer than where its twin is, an observation at
- * the same place that comes before it: all that the twin did not get refuse it, too.  So crowds at one place stay linear.
+ * the same place, with the same conditions, that comes right before it in the queue: all that the twin did not get refuse it,
+ * too.  So crowds at one place whose conditions are the same stay linear.
  *
  * Of references at one place the first one fills up first, and holds the best ones.  So the first that would take an
  * observation is found by halving.

@@ -45,7 +45,7 @@ distance_of(const struct walk *walk, uint32_t position)
 
 /*
  * Return the first taker of a position that would take the observation at this distance, or the number behind its last one.
- * Those that would not come before those that would: an observation that one of them holds was refused by all before it.
+ * Takers that refuse it stand before those that take it: an observation that one of them holds was refused by all before it.
  */
 static uint32_t
 first_taker(const struct walk *walk, uint32_t position, double distance)
@@ -182,7 +182,7 @@ find(struct cpu_assign *assign, uint32_t observation)
 	cpu_conditions_read(&walk.conditions, &assign->columns, observation);
 	walk.max_distance = geonn_metric_reach(assign->max_distance, walk.conditions.radius);
 	walk.limit = geonn_metric_radius_limit(metric, walk.max_distance);
-	/* far below the distance itself: references just there may take it */
+	/* a little below the distance, by more than rounding: references just there may take it */
 	walk.floor = assign->has_queue ? geonn_metric_certain_limit(metric, assign->distance[observation] * (1 - 1e-12)) : -1.0;
 	if (walk.max_distance >= 0.0 && find_group(&walk))
 	{
