@@ -503,8 +503,8 @@ COMMENT ON FUNCTION geonn_thin_sql(pg_catalog.text, double precision, pg_catalog
 
 -- Assigns rows of obs to rows of ref, each of which has room for so many.  Pairs are taken in the order
 -- (distance, observation id, reference id), each whose observation has no reference yet, and whose reference
--- has room: greedy, not the assignment with the least sum of distances.  Each observation that a reference
--- with room is left for has one row.
+-- has room: greedy, not the assignment with the least sum of distances.  An observation has a row
+-- if a reference with room is left for it.
 --
 -- capacity			how many observations a reference may have, at most; 0 closes all
 -- capacity_column	a column of ref with the capacity of each, in place of capacity: whole numbers from 0 on
