@@ -291,6 +291,14 @@ my $calls = q{
 	SELECT pg_catalog.count(*) FROM $S.geonn_within_count_sql('TABLE data.obs'::pg_catalog.text, 'TABLE data.ref'::pg_catalog.text,
 		'{1e6}'::double precision[], '{lat}'::pg_catalog.name[], 'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[],
 		NULL::pg_catalog.name[], false, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::$S.geonn_within_row);
+	SELECT pg_catalog.count(*) FROM $S.geonn_cluster('data.ref'::pg_catalog.regclass, 1e6::double precision, 2, '{kind}'::pg_catalog.name[],
+		'{seen}'::pg_catalog.name[], 'sphere'::pg_catalog.text, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::$S.geonn_clustered_text);
+	SELECT pg_catalog.count(*) FROM $S.geonn_cluster_sql('TABLE data.ref'::pg_catalog.text, 1e6::double precision, 2, NULL::pg_catalog.name[],
+		NULL::pg_catalog.name[], 'sphere'::pg_catalog.text, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::$S.geonn_clustered_text);
+	SELECT pg_catalog.count(*) FROM $S.geonn_thin('data.ref'::pg_catalog.regclass, 1e6::double precision, 'lat'::pg_catalog.name, '{kind}'::pg_catalog.name[],
+		'{seen}'::pg_catalog.name[], 'sphere'::pg_catalog.text, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::$S.geonn_thinned_text);
+	SELECT pg_catalog.count(*) FROM $S.geonn_thin_sql('TABLE data.ref'::pg_catalog.text, 1e6::double precision, 'lat'::pg_catalog.name, NULL::pg_catalog.name[],
+		NULL::pg_catalog.name[], 'sphere'::pg_catalog.text, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::$S.geonn_thinned_text);
 	SELECT pg_catalog.count(*) FROM $S.geonn_nearest_points('{1}'::double precision[], '{2}'::double precision[], 'data.ref'::pg_catalog.regclass,
 		1, NULL::double precision, 'sphere'::pg_catalog.text, '{seen}'::pg_catalog.name[], '{3}'::integer[], false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, NULL::data.points);

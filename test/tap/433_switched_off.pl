@@ -72,6 +72,7 @@ my %searches_not = map { $_ => 1 } qw(geonn_distance geonn_describe geonn_check 
   geonn_progress geonn_statistics geonn_stat_reset geonn_cache_alter geonn_cache_drop geonn_schedule geonn_unschedule);
 my %value = (
 	obs => "'few_obs'", ref => "'few_ref'", rel => "'few_obs'", tab => "'few_obs'",
+	points => "'few_obs'", points_sql => "'SELECT id, lat, lon FROM few_obs'", spacing => '1e6',
 	obs_sql => "'SELECT id, lat, lon FROM few_obs'", ref_sql => "'SELECT id, lat, lon FROM few_ref'",
 	radius => '1e6', radii => "'{1e6}'", 'lat double precision[]' => "'{1}'", 'lon double precision[]' => "'{1}'",
 	(map { $_ => 1 } qw(lat lon lat1 lon1 lat2 lon2)), (map { $_ => 'ST_MakePoint(1, 1)::geography' } qw(shape shape1 shape2)), name => "'near'",

@@ -49,6 +49,8 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
 #include "engine/cpu/arcs/arcs_probe.h"
+#include "engine/cpu/assign/assign.h"
+#include "engine/cpu/clusters/clusters.h"
 #include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/turn.h"
@@ -263,36 +265,36 @@ cpu_device_builds_long(const struct device *device, const struct search *search,
 	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search));
 }
 
-/* Copy the shapes of a search, and make its probes. */
+/*
+ * Copy the shapes of a search, and make its probes; or begin with its clusters, thinning or assignment, by an index of its
+ * dataset.
+ */
 static bool
-build_probes(const struct search *search, struct failure *failure)
+build_shapes(const struct search *search, struct failure *failure)
 {
 	struct cpu_built *built = calloc(1, sizeof(*built));
+	const struct cpu_index *index = NULL;
+	bool		fits;
 
 	if (built == NULL)
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	built->probes = cpu_probes_build(search, failure);
-	if (built->probes == NULL)
+	if (search->question.min_points > 0 || search->question.assigns)
+		index = cpu_built_for(search->dataset->built[CPU_NUMBER], search, &fits)->index;
+	if (search->question.assigns)
+		built->assign = cpu_assign_create(search, index, failure);
+	else if (search->question.min_points > 0)
+		built->clusters = cpu_clusters_create(search, index, failure);
+	else
+		built->probes = cpu_probes_build(search, failure);
+	if (built->assign == NULL && built->clusters == NULL && built->probes == NULL)
 	{
 		free(built);
 		return false;
 	}
 	search->shapes->built[CPU_NUMBER] = built;
-	atomic_store(&search->shapes->built_bytes, cpu_probes_bytes(built->probes));
+	atomic_store(&search->shapes->built_bytes, built->assign != NULL ? cpu_assign_bytes(built->assign) :
+				 built->clusters != NULL ? cpu_clusters_bytes(built->clusters) : cpu_probes_bytes(built->probes));
 	return true;
-}
-
-/* Build what a search attaches to its shapes; of its dataset `built` is. */
-static bool
-build_shapes(struct cpu_built *built, const struct search *search, struct failure *failure)
-{
-	bool		fits;
-
-	if (search->question.min_points > 0)
-		return cpu_turn_begin_clusters(search, cpu_built_for(built, search, &fits)->index, failure);
-	if (search->question.assigns)
-		return cpu_turn_begin_assign(search, cpu_built_for(built, search, &fits)->index, failure);
-	return build_probes(search, failure);
 }
 
 static bool
@@ -311,7 +313,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	/* A build may take long: give the seat back, so that other threads may work between the build's jobs. */
 	thread_pool_leave();
 	if (search->builds == search->shapes)
-		return build_shapes(built, search, failure);
+		return build_shapes(search, failure);
 	if (built == NULL)
 	{
 		built = calloc(1, sizeof(*built));

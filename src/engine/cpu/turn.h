@@ -75,17 +75,8 @@ extern bool cpu_turn_has_left(const struct search *search, uint32_t observation)
 extern bool cpu_turn_counts(struct search *search, struct cpu_built *built,
 							struct cpu_turn_room *room);
 
-/*
- * Begin with what a search for clusters, or for a thinning, is to find by an index of its dataset.  Returns false with the
- * failure if memory is short.
- */
-extern bool cpu_turn_begin_clusters(const struct search *search, const struct cpu_index *index, struct failure *failure);
-
 /* Do a turn of a search for clusters, or for a thinning. */
 extern bool cpu_turn_clusters(struct search *search);
-
-/* Begin with the assignment that a search is for, by an index of its dataset, as cpu_turn_begin_clusters() does. */
-extern bool cpu_turn_begin_assign(const struct search *search, const struct cpu_index *index, struct failure *failure);
 
 /* Do a turn of a search that assigns. */
 extern bool cpu_turn_assign(struct search *search);

@@ -8,28 +8,8 @@
  */
 #include "engine/cpu/turn.h"
 
-#include <stdlib.h>
-
 #include "common/assertion.h"
 #include "engine/cpu/assign/assign.h"
-
-bool
-cpu_turn_begin_assign(const struct search *search, const struct cpu_index *index, struct failure *failure)
-{
-	struct cpu_built *own = calloc(1, sizeof(*own));
-
-	if (own == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	own->assign = cpu_assign_create(search, index, failure);
-	if (own->assign == NULL)
-	{
-		free(own);
-		return false;
-	}
-	search->shapes->built[CPU_NUMBER] = own;
-	atomic_store(&search->shapes->built_bytes, cpu_assign_bytes(own->assign));
-	return true;
-}
 
 /* Write the two pairs of the next `rows` observations. */
 static void

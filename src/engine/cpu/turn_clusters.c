@@ -9,29 +9,10 @@
  */
 #include "engine/cpu/turn.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/assertion.h"
 #include "engine/cpu/clusters/clusters.h"
-
-bool
-cpu_turn_begin_clusters(const struct search *search, const struct cpu_index *index, struct failure *failure)
-{
-	struct cpu_built *own = calloc(1, sizeof(*own));
-
-	if (own == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	own->clusters = cpu_clusters_create(search, index, failure);
-	if (own->clusters == NULL)
-	{
-		free(own);
-		return false;
-	}
-	search->shapes->built[CPU_NUMBER] = own;
-	atomic_store(&search->shapes->built_bytes, cpu_clusters_bytes(own->clusters));
-	return true;
-}
 
 /* Write the answer of the reference at a place.  Returns false with the failure if it has its keeper's tag. */
 static bool
