@@ -143,7 +143,7 @@ read_capacity(const GeonnArgument *argument, Datum value, GeonnArguments *argume
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("capacity is out of range: %d", capacity),
-				 errdetail("capacity is how many observations a reference may have, at most: 0 or more."),
+				 errdetail("A reference may have so many observations at most: 0 or more."),
 				 errhint("%s", argument->hint)));
 	question->assigns = true;
 	question->capacity = (uint32) capacity;

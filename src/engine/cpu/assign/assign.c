@@ -3,25 +3,19 @@
  *		Assigns the observations of a search to references with a capacity, on the CPU.
  *
  * The answer takes the pairs in the order (distance, observation, reference), each whose observation has no reference yet, and
- * whose reference has room.  All observations and all references order their pairs by that one order, so the answer is the one
- * matching that is stable: no observation and no reference would both rather have each other.  Deferred acceptance finds it,
- * whichever observation proposes next: a free observation proposes to the first reference that would take it, because that has
- * room or holds a worse one; the reference then gives up its worst one, which is free again.  A reference that has refused an
- * observation, or has given it up, never takes it later, as those that it holds only become better.  So an observation for
- * which no reference is left has none in the answer, and neither threads nor turns show.
+ * whose reference has room.  So does the work: each observation looks for the first reference that has room, and waits.  The one
+ * that is first in the order of (distance, observation) is taken out.  If its reference still has room, this is the next pair of
+ * the answer: rooms only shrink, so all other observations wait for pairs that are no earlier than those that they can get.
+ * If not, it looks again, from its distance on, and waits at the new distance.
  *
- * First each observation finds the reference that is first for it, on all threads.  Then observations propose in the order of
- * those distances, which is not far from the order of the answer, so that few are given up.  One that is refused, or is given up,
- * looks for its next reference (assign_walk.c): a chunk of them at a time, on all threads, by what references hold at the time.
- * One thread then lets them propose, one after the other.  Where most of a chunk are refused, since all look for the same few
- * references, chunks become smaller, down to one: then none looks in vain.
+ * Most of the time goes into looking, and other threads can help with that only if several observations look at a time.  So with
+ * the first one those look that come soon after it, and wait for references that are full.  Whenever an observation looks, it
+ * gets to know a distance below which no reference has room for it, so neither threads nor turns show in the answer.  But where
+ * all look for the same few references, most look in vain; then fewer look ahead.
  *
- * An observation that is free looks no nearer than where it was refused, and no nearer than where its twin is, an observation at
- * the same place, with the same conditions, that comes right before it in the queue: all that the twin did not get refuse it,
- * too.  So crowds at one place whose conditions are the same stay linear.
- *
- * Of references at one place the first one fills up first, and holds the best ones.  So the first that would take an
- * observation is found by halving.
+ * Observations at one place, with the same conditions, are twins.  Only the first one of them looks and waits.  When it has
+ * its reference, the next one waits for the same, at the same distance.  So crowds at one place are linear.  Of references at one
+ * place, the first one fills up before the next.
  */
 #include "engine/cpu/assign/assign_state.h"
 
@@ -36,11 +30,15 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 
-/* at most so many observations look for a reference at a time */
-#define CHUNK_MAX 8192
+/* at least so many look at a time, and so many are divided among threads: others would take longer to wake up */
+#define LOOKS_MIN 16
+#define PIECE_MIN 16
 
 /* as many as can look at a time are divided into so many pieces, each of which one thread does */
 #define PIECES 128
+
+/* so many get their takers at a time, which takes some milliseconds */
+#define TAKE_MAX 16384
 
 /* the first so many look at a time; then fewer where that takes more than so many ms, so that a turn ends in time, or more */
 #define LOOK_FIRST 256
@@ -55,21 +53,24 @@ place_columns(struct cpu_assign *assign, void *memory)
 	const struct index_shape *shape = &assign->index->shape;
 	size_t		references = assign->index->references;
 	struct column_block block = {memory, 0};
+	struct column_block sorting;
 
 	COLUMN_PLACE(&block, assign->first_taker, (size_t) shape->positions + 1);
 	COLUMN_PLACE(&block, assign->place, references);
 	COLUMN_PLACE(&block, assign->room, references);
-	COLUMN_PLACE(&block, assign->worst, references);
+	COLUMN_PLACE(&block, assign->open, shape->positions);
 	COLUMN_PLACE(&block, assign->reach, (size_t) shape->nodes[0] * INDEX_WIDTH);
 	COLUMN_PLACE(&block, assign->node_reach, (size_t) shape->all_nodes + INDEX_WIDTH);
 	COLUMN_PLACE(&block, assign->taker, assign->observations);
 	COLUMN_PLACE(&block, assign->distance, assign->observations);
-	COLUMN_PLACE(&block, assign->left, assign->observations);
-	COLUMN_PLACE(&block, assign->right, assign->observations);
 	COLUMN_PLACE(&block, assign->twin, assign->observations);
 	COLUMN_PLACE(&block, assign->queue, assign->observations);
-	COLUMN_PLACE(&block, assign->free, assign->observations);
-	return block.bytes;
+	COLUMN_PLACE(&block, assign->looking, ASSIGN_LOOKS_MAX);
+	COLUMN_PLACE(&block, assign->entry, ASSIGN_LOOKS_MAX);
+	sorting = block;
+	radix_sort_place(&assign->sort, &sorting, assign->observations);
+	COLUMN_PLACE(&block, assign->heap, assign->observations);
+	return block.bytes > sorting.bytes ? block.bytes : sorting.bytes;
 }
 
 /* Return how many observations the reference at a place may have. */
@@ -106,7 +107,7 @@ begin_nodes(struct cpu_assign *assign)
 		assign->node_reach[shape->all_nodes + (uint32_t) i] = -1.0;
 }
 
-/* List the takers of all positions, none of which holds an observation. */
+/* List the takers of all positions. */
 static void
 begin_takers(struct cpu_assign *assign, const struct question *question)
 {
@@ -118,7 +119,7 @@ begin_takers(struct cpu_assign *assign, const struct question *question)
 		assign->reach[position] = -1.0;
 	for (uint32_t position = 0; position < index->shape.positions; position++)
 	{
-		assign->first_taker[position] = takers;
+		assign->first_taker[position] = assign->open[position] = takers;
 		for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
 		{
 			uint32_t	place = index->place[i];
@@ -127,8 +128,7 @@ begin_takers(struct cpu_assign *assign, const struct question *question)
 			if (capacity == 0)
 				continue;
 			assign->place[takers] = place;
-			assign->room[takers] = capacity;
-			assign->worst[takers++] = ASSIGN_NONE;
+			assign->room[takers++] = capacity;
 			assign->reach[position] = dataset->radius == NULL ? INFINITY : dataset->radius[place] >= 0.0 ?
 				geonn_metric_radius_limit(dataset->metric, dataset->radius[place]) : -1.0;
 		}
@@ -152,8 +152,8 @@ cpu_assign_create(const struct search *search, const struct cpu_index *index, st
 	assign->columns = search->columns;
 	assign->observations = search->rows;
 	assign->max_distance = search->question.max_distance;
-	assign->chunk = CHUNK_MAX;
 	assign->most = LOOK_FIRST;
+	assign->ahead = LOOK_FIRST;
 	assign->bytes = place_columns(assign, NULL);
 	assign->memory = memory_block_allocate(assign->bytes, failure, "assigning %u observations", assign->observations);
 	if (assign->memory == NULL)
@@ -180,107 +180,45 @@ cpu_assign_free(struct cpu_assign *assign)
 	free(assign);
 }
 
-/* ---- what takers hold ---- */
+/* ---- the heap ---- */
 
-/* Unite two heaps, and return the top. */
-static uint32_t
-unite(struct cpu_assign *assign, uint32_t a, uint32_t b)
+static bool
+waits_before(struct assign_waiting a, struct assign_waiting b)
 {
-	uint32_t	top = ASSIGN_NONE;
-	uint32_t   *link = &top;
-
-	/* a skew heap: go down the right sides, and swap the sides on the way, so that they stay short in the mean */
-	while (a != ASSIGN_NONE && b != ASSIGN_NONE)
-	{
-		uint32_t	worse = assign_is_worse(assign->distance[a], a, assign->distance[b], b) ? a : b;
-		uint32_t	right = assign->right[worse];
-
-		b = worse == a ? b : a;
-		a = right;
-		*link = worse;
-		assign->right[worse] = assign->left[worse];
-		link = &assign->left[worse];
-	}
-	*link = a != ASSIGN_NONE ? a : b;
-	return top;
+	return a.distance < b.distance || (a.distance == b.distance && a.observation < b.observation);
 }
 
-/* Return the greatest of so many reaches. */
-static double
-greatest(const double *reach, uint32_t count)
-{
-	double		most = reach[0];
-
-	for (uint32_t i = 1; i < count; i++)
-		most = reach[i] > most ? reach[i] : most;
-	return most;
-}
-
-/* Lower the reach of a taker's position, and of the nodes above it, if the taker is the position's last. */
+/* Move an entry of the heap down, until none below it comes before it. */
 static void
-lower_reach(struct cpu_assign *assign, uint32_t position, uint32_t taker)
+sink(struct cpu_assign *assign, uint32_t entry)
 {
-	const struct index_shape *shape = &assign->index->shape;
-	double	   *below = assign->reach;
-	uint32_t	count = shape->nodes[0] * INDEX_WIDTH;
-	uint32_t	number = position;
-	double		reach;
+	struct assign_waiting *heap = assign->heap;
+	struct assign_waiting waiting = heap[entry];
 
-	if (taker + 1 < assign->first_taker[position + 1])
-		return;
-	reach = geonn_metric_radius_limit(assign->dataset->metric, assign->distance[assign->worst[taker]]);
-	if (!(reach < below[position]))
-		return;
-	below[position] = reach;
-	for (int level = 0; level < shape->levels; level++)
+	for (uint64_t below; (below = 2 * (uint64_t) entry + 1) < assign->heap_count; entry = (uint32_t) below)
 	{
-		uint32_t	first = number & ~(uint32_t) (INDEX_WIDTH - 1);
-		double		most = greatest(below + first, count - first < INDEX_WIDTH ? count - first : INDEX_WIDTH);
-
-		number /= INDEX_WIDTH;
-		below = assign->node_reach + shape->first[level];
-		count = shape->nodes[level];
-		if (most == below[number])
-			return;
-		below[number] = most;
+		if (below + 1 < assign->heap_count && waits_before(heap[below + 1], heap[below]))
+			below++;
+		if (!waits_before(heap[below], waiting))
+			break;
+		heap[entry] = heap[below];
 	}
+	heap[entry] = waiting;
 }
 
-/* Return the position of a taker. */
-static uint32_t
-position_of(const struct cpu_assign *assign, uint32_t taker)
+static void
+add_to_heap(struct cpu_assign *assign, uint32_t observation)
 {
-	return last_up_to(assign->first_taker, assign->index->shape.positions, taker);
+	struct assign_waiting *heap = assign->heap;
+	struct assign_waiting waiting = {assign->distance[observation], observation};
+	uint32_t	entry = assign->heap_count++;
+
+	for (; entry > 0 && waits_before(waiting, heap[(entry - 1) / 2]); entry = (entry - 1) / 2)
+		heap[entry] = heap[(entry - 1) / 2];
+	heap[entry] = waiting;
 }
 
-/*
- * Let an observation propose to its taker.  Returns the observation that is free then: the one that the taker gives up, the
- * observation itself if the taker refuses, or ASSIGN_NONE.
- */
-static uint32_t
-propose(struct cpu_assign *assign, uint32_t observation)
-{
-	uint32_t	taker = assign->taker[observation];
-	uint32_t	worst = assign->worst[taker];
-	uint32_t	freed = ASSIGN_NONE;
-
-	if (!assign_would_take(assign, taker, observation, assign->distance[observation]))
-		return observation;
-	if (assign->room[taker] > 0)
-		assign->room[taker]--;
-	else
-	{
-		freed = worst;
-		worst = unite(assign, assign->left[worst], assign->right[worst]);
-	}
-	assign->left[observation] = assign->right[observation] = ASSIGN_NONE;
-	assign->worst[taker] = unite(assign, worst, observation);
-	if (assign->room[taker] == 0)
-		lower_reach(assign, position_of(assign, taker), taker);
-	return freed;
-}
-
-/* ---- the work ---- */
+/* ---- looking ---- */
 
 /* Have a piece of the observations that are looking find takers. */
 static void
@@ -288,10 +226,10 @@ find_piece(void *context, size_t number)
 {
 	struct cpu_assign *assign = context;
 	uint32_t	first = (uint32_t) number * assign->piece;
-	uint32_t	left = assign->looking - first;
+	uint32_t	left = assign->looks - first;
 
 	if (!atomic_load_explicit(assign->cancelled, memory_order_relaxed))
-		cpu_path->assign_find(assign, assign->free + assign->free_count + first, left < assign->piece ? left : assign->piece);
+		cpu_path->assign_find(assign, assign->looking + first, left < assign->piece ? left : assign->piece);
 }
 
 /* Have the observations that are looking find takers, and see how many can look at a time. */
@@ -301,31 +239,27 @@ find_takers(struct cpu_assign *assign)
 	int64_t		began_ms = now_ms();
 	int64_t		took_ms;
 
-	assign->piece = assign->most > PIECES ? assign->most / PIECES : 1;
-	/* other threads would take longer to wake up than one piece takes */
-	if (assign->looking <= assign->piece)
+	assign->piece = assign->most > PIECES * PIECE_MIN ? assign->most / PIECES : assign->most > PIECE_MIN ? PIECE_MIN : 1;
+	if (assign->looks <= assign->piece)
 		find_piece(assign, 0);
 	else
-		thread_pool_run(find_piece, assign, (assign->looking + assign->piece - 1) / assign->piece);
+		thread_pool_run(find_piece, assign, (assign->looks + assign->piece - 1) / assign->piece);
 	took_ms = now_ms() - began_ms;
 	/* but each thread has one that looks */
 	if (took_ms > LOOK_MS && assign->most > thread_pool_threads())
 		assign->most /= 2;
-	else if (took_ms < LOOK_MS / 4 && assign->looking == assign->most && assign->most < CHUNK_MAX)
+	else if (took_ms < LOOK_MS / 4 && assign->looks >= assign->most / 2 && assign->most < ASSIGN_LOOKS_MAX)
 		assign->most *= 2;
 }
 
-/* Have the next observations find their first takers. */
-static void
-find_first(struct cpu_assign *assign)
-{
-	uint32_t	left = assign->observations - assign->found;
+/* ---- twins, and first takers ---- */
 
-	assign->looking = left < assign->most ? left : assign->most;
-	for (uint32_t i = 0; i < assign->looking; i++)
-		assign->free[i] = assign->found + i;
-	find_takers(assign);
-	assign->found += assign->looking;
+/* Return the column of a batch in which twins have the same value, by its number in dataset_columns; NULL: there is none. */
+static const char *
+column_of_twins(const struct geonn_batch_columns *columns, int number)
+{
+	return dataset_columns[number].batch_member == offsetof(struct geonn_batch_columns, tag) ? NULL :
+		*(const char *const *) ((const char *) columns + dataset_columns[number].batch_member);
 }
 
 /* Are two observations at one place, with the same conditions? */
@@ -334,142 +268,281 @@ are_twins(const struct cpu_assign *assign, uint32_t a, uint32_t b)
 {
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 	{
-		const struct dataset_column *column = &dataset_columns[i];
-		const char *values = *(const char *const *) ((const char *) &assign->columns + column->batch_member);
+		const char *values = column_of_twins(&assign->columns, i);
+		size_t		width = dataset_columns[i].width;
 
-		if (column->batch_member != offsetof(struct geonn_batch_columns, tag) && values != NULL &&
-			memcmp(values + a * column->width, values + b * column->width, column->width) != 0)
+		if (values != NULL && memcmp(values + a * width, values + b * width, width) != 0)
 			return false;
 	}
 	return true;
 }
 
-/* Make the queue.  Returns false with the failure if memory is short. */
-static bool
-make_queue(struct cpu_assign *assign, struct failure *failure)
+/* Mix the values by which observations are twins into the keys of the sort. */
+static void
+hash_observations(struct cpu_assign *assign)
 {
-	struct radix_sort sort = {.cancelled = assign->cancelled};
-	struct column_block block = {NULL, 0};
-	void	   *memory;
-	bool		sorted;
-
-	radix_sort_place(&sort, &block, assign->observations);
-	memory = memory_block_allocate(block.bytes, failure, "assigning %u observations", assign->observations);
-	if (memory == NULL)
-		return false;
-	block = (struct column_block) {memory, 0};
-	radix_sort_place(&sort, &block, assign->observations);
-	sort.count = 0;
 	for (uint32_t observation = 0; observation < assign->observations; observation++)
 	{
+		assign->sort.key[observation] = 0;
+		assign->sort.value[observation] = observation;
+	}
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+	{
+		const char *values = column_of_twins(&assign->columns, i);
+		size_t		width = dataset_columns[i].width;
+
+		for (uint32_t observation = 0; values != NULL && observation < assign->observations; observation++)
+		{
+			uint64_t	value = 0;
+			uint64_t	key;
+
+			memcpy(&value, values + observation * width, width);
+			/* the multiplier of splitmix64 */
+			key = (assign->sort.key[observation] ^ value) * UINT64_C(0xbf58476d1ce4e5b9);
+			assign->sort.key[observation] = key ^ key >> 31;
+		}
+	}
+	assign->sort.count = assign->observations;
+}
+
+/*
+ * Find the twins, and queue the first one of each.  Equal keys are next to each other then, in the order of observations.  Where
+ * values that differ have equal keys, some twins may not be found.
+ */
+static bool
+find_twins(struct cpu_assign *assign)
+{
+	const uint32_t *sorted;
+
+	hash_observations(assign);
+	if (!radix_sort(&assign->sort))
+		return false;
+	sorted = assign->sort.value;
+	for (uint32_t i = 0; i < assign->observations; i++)
+	{
+		assign->taker[i] = assign->twin[i] = ASSIGN_NONE;
+		assign->distance[i] = -1.0;
+	}
+	for (uint32_t i = 0; i + 1 < assign->observations; i++)
+		if (assign->sort.key[i] == assign->sort.key[i + 1] && are_twins(assign, sorted[i], sorted[i + 1]))
+		{
+			assign->twin[sorted[i]] = sorted[i + 1];
+			/* until it waits */
+			assign->distance[sorted[i + 1]] = INFINITY;
+		}
+	for (uint32_t observation = 0; observation < assign->observations; observation++)
+		if (assign->distance[observation] < 0.0)
+			assign->queue[assign->queue_count++] = observation;
+	return true;
+}
+
+/* Have the next observations of the queue find their first takers.  Returns whether these were the last ones. */
+static bool
+find_first(struct cpu_assign *assign)
+{
+	uint32_t	left = assign->queue_count - assign->queue_first;
+
+	assign->looks = left < assign->most ? left : assign->most;
+	memcpy(assign->looking, assign->queue + assign->queue_first, assign->looks * sizeof(*assign->looking));
+	find_takers(assign);
+	assign->queue_first += assign->looks;
+	return assign->queue_first == assign->queue_count;
+}
+
+/* Bring those of the queue that have takers in order.  Returns false if memory is short. */
+static bool
+order_queue(struct cpu_assign *assign)
+{
+	struct radix_sort *sort = &assign->sort;
+
+	sort->count = 0;
+	for (uint32_t i = 0; i < assign->queue_count; i++)
+	{
+		uint32_t	observation = assign->queue[i];
+
 		if (assign->taker[observation] == ASSIGN_NONE)
 			continue;
-		/* as integers, the bits of numbers from 0 on have the same order */
-		memcpy(&sort.key[sort.count], &assign->distance[observation], sizeof(double));
-		sort.value[sort.count++] = observation;
+		sort->key[sort->count] = radix_sort_key(assign->distance[observation]);
+		sort->value[sort->count++] = observation;
 	}
-	sorted = radix_sort(&sort) || fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	memcpy(assign->queue, sort.value, sort.count * sizeof(*sort.value));
-	assign->queue_count = (uint32_t) sort.count;
-	memory_block_release(memory, block.bytes);
-	assign->has_queue = sorted;
-	return sorted;
+	if (!radix_sort(sort))
+		return false;
+	memcpy(assign->queue, sort->value, sort->count * sizeof(*sort->value));
+	assign->queue_count = (uint32_t) sort->count;
+	assign->queue_first = 0;
+	return true;
 }
 
-/* Let observations of the queue propose, until as many are free as look for takers at a time. */
+/* ---- taking ---- */
+
+/* Note that a position has no room. */
 static void
-propose_queued(struct cpu_assign *assign)
+close_position(struct cpu_assign *assign, uint32_t position)
 {
-	uint32_t	first = assign->free_count;
-	uint32_t	end = assign->queue_count - assign->proposed < CHUNK_MAX ? assign->queue_count : assign->proposed + CHUNK_MAX;
+	const struct index_shape *shape = &assign->index->shape;
+	double	   *below = assign->reach;
+	uint32_t	count = shape->nodes[0] * INDEX_WIDTH;
 
-	while (assign->proposed < end && assign->free_count < assign->chunk)
+	below[position] = -1.0;
+	for (int level = 0; level < shape->levels; level++)
 	{
-		uint32_t	observation = assign->queue[assign->proposed];
-		uint32_t	before = assign->proposed > 0 ? assign->queue[assign->proposed - 1] : ASSIGN_NONE;
-		uint32_t	freed = propose(assign, observation);
+		uint32_t	first = position & ~(uint32_t) (INDEX_WIDTH - 1);
+		uint32_t	end = count - first < INDEX_WIDTH ? count : first + INDEX_WIDTH;
+		double		most = below[first];
 
-		/* twins have the same first distance */
-		assign->twin[observation] = before != ASSIGN_NONE && are_twins(assign, before, observation) ? before : ASSIGN_NONE;
-		assign->proposed++;
-		if (freed != ASSIGN_NONE)
-			assign->free[assign->free_count++] = freed;
-	}
-	/* the first one that was freed is to be the last one of the list */
-	for (uint32_t last = assign->free_count; first + 1 < last; first++)
-	{
-		uint32_t	freed = assign->free[first];
-
-		assign->free[first] = assign->free[--last];
-		assign->free[last] = freed;
+		for (uint32_t i = first + 1; i < end; i++)
+			most = below[i] > most ? below[i] : most;
+		position /= INDEX_WIDTH;
+		below = assign->node_reach + shape->first[level];
+		count = shape->nodes[level];
+		if (most == below[position])
+			return;
+		below[position] = most;
 	}
 }
 
-/* Have a chunk of the free observations look for takers, and propose to these.  Cancelled, leave them as they are. */
+/* Give an observation its taker, which has room, for good; its twin waits then. */
 static void
-propose_free(struct cpu_assign *assign)
+take(struct cpu_assign *assign, uint32_t observation)
 {
-	uint32_t	end = assign->free_count;
-	uint32_t	next = end;
-	uint32_t	refused = 0;
-	uint32_t	freed_count;
+	uint32_t	taker = assign->taker[observation];
+	uint32_t	twin = assign->twin[observation];
 
-	assign->looking = end < assign->chunk ? end : assign->chunk;
-	if (assign->looking > assign->most)
-		assign->looking = assign->most;
-	assign->free_count -= assign->looking;
-	/* twins follow each other, the first one last */
-	for (uint32_t i = end; i-- > assign->free_count;)
+	assign->taken++;
+	if (--assign->room[taker] == 0)
 	{
-		uint32_t	observation = assign->free[i];
-		uint32_t	twin = assign->twin[observation];
+		uint32_t	position = last_up_to(assign->first_taker, assign->index->shape.positions, taker);
 
-		if (twin != ASSIGN_NONE && assign->distance[twin] > assign->distance[observation])
-			assign->distance[observation] = assign->distance[twin];
+		/* takers of one place fill up one after the other */
+		geonn_assert(assign->open[position] == taker);
+		if (++assign->open[position] == assign->first_taker[position + 1])
+			close_position(assign, position);
 	}
+	if (twin != ASSIGN_NONE)
+	{
+		assign->taker[twin] = taker;
+		assign->distance[twin] = assign->distance[observation];
+		add_to_heap(assign, twin);
+	}
+}
+
+/* Does an observation wait for a taker that is full? */
+static bool
+waits_in_vain(const struct cpu_assign *assign, uint32_t observation)
+{
+	uint32_t	taker = assign->taker[observation];
+
+	return taker != ASSIGN_NONE && assign->room[taker] == 0;
+}
+
+/* Take the first ones that wait, until one waits in vain.  Returns false if none is left that has a taker. */
+static bool
+take_first_ones(struct cpu_assign *assign)
+{
+	for (int i = 0; i < TAKE_MAX; i++)
+	{
+		struct assign_waiting waiting = {INFINITY, ASSIGN_NONE};
+		bool		is_queued;
+
+		/* some have been taken out of the queue to look */
+		while (assign->queue_first < assign->queue_count && assign->queue[assign->queue_first] == ASSIGN_NONE)
+			assign->queue_first++;
+		if (assign->queue_first < assign->queue_count)
+		{
+			waiting.observation = assign->queue[assign->queue_first];
+			waiting.distance = assign->distance[waiting.observation];
+		}
+		is_queued = assign->heap_count == 0 || waits_before(waiting, assign->heap[0]);
+		if (!is_queued)
+			waiting = assign->heap[0];
+		if (waiting.distance == INFINITY)
+			return false;
+		if (waits_in_vain(assign, waiting.observation))
+			break;
+		if (is_queued)
+			assign->queue_first++;
+		else
+		{
+			assign->heap[0] = assign->heap[--assign->heap_count];
+			sink(assign, 0);
+		}
+		take(assign, waiting.observation);
+	}
+	return true;
+}
+
+/* Have those look again that wait in vain, of the first ones of the heap and of the queue. */
+static void
+look_again(struct cpu_assign *assign)
+{
+	uint32_t	most = assign->ahead < assign->most ? assign->ahead : assign->most;
+	uint32_t	half = most > 1 ? most / 2 : 1;
+	uint32_t	left = assign->queue_count - assign->queue_first;
+	uint32_t	of_heap;
+	uint32_t	looks = 0;
+
+	for (uint32_t i = 0; i < assign->heap_count && i < 4 * half && looks < half; i++)
+		if (waits_in_vain(assign, assign->heap[i].observation))
+		{
+			assign->entry[looks] = i;
+			assign->looking[looks++] = assign->heap[i].observation;
+		}
+	of_heap = looks;
+	for (uint32_t i = 0; i < left && i < 4 * half && looks < of_heap + half; i++)
+	{
+		uint32_t   *queued = &assign->queue[assign->queue_first + i];
+
+		if (*queued != ASSIGN_NONE && waits_in_vain(assign, *queued))
+		{
+			assign->looking[looks++] = *queued;
+			*queued = ASSIGN_NONE;
+		}
+	}
+	assign->looks = looks;
 	find_takers(assign);
-	if (atomic_load(assign->cancelled))
-		return;
-	/* those that are freed take the places of those that have proposed */
-	for (uint32_t i = end; i-- > assign->free_count;)
+	/* an entry moves only among those below it */
+	for (uint32_t i = of_heap; i-- > 0;)
 	{
-		uint32_t	observation = assign->free[i];
-		uint32_t	freed = assign->taker[observation] == ASSIGN_NONE ? ASSIGN_NONE : propose(assign, observation);
-
-		if (freed != ASSIGN_NONE)
-			assign->free[--next] = freed;
-		refused += freed == observation;
+		assign->heap[assign->entry[i]].distance = assign->distance[assign->looking[i]];
+		sink(assign, assign->entry[i]);
 	}
-	freed_count = end - next;
-	memmove(assign->free + assign->free_count, assign->free + next, freed_count * sizeof(*assign->free));
-	assign->free_count += freed_count;
-	/* those that were given up had not looked in vain */
-	if (refused > assign->looking / 2)
-		assign->chunk = assign->chunk > 1 ? assign->chunk / 2 : 1;
-	else if (assign->looking == assign->chunk && assign->chunk < CHUNK_MAX)
-		assign->chunk *= 2;
+	for (uint32_t i = of_heap; i < looks; i++)
+		if (assign->taker[assign->looking[i]] != ASSIGN_NONE)
+			add_to_heap(assign, assign->looking[i]);
+	if (assign->taken < looks / 8 && assign->ahead > LOOKS_MIN)
+		assign->ahead /= 2;
+	else if (assign->taken > looks / 2 && assign->ahead < ASSIGN_LOOKS_MAX)
+		assign->ahead *= 2;
+	assign->taken = 0;
 }
 
 bool
 cpu_assign_go_on(struct cpu_assign *assign, struct search *search, int64_t end_ms)
 {
-	assign->cancelled = search->cancelled;
+	assign->cancelled = assign->sort.cancelled = search->cancelled;
 	do
 	{
-		if (assign->found < assign->observations)
-			find_first(assign);
-		else if (!assign->has_queue)
+		bool		has_memory = true;
+
+		if (assign->phase == PHASE_TAKE)
 		{
-			search->failed = !make_queue(assign, &search->failure);
-			if (search->failed)
-				return false;
+			if (!take_first_ones(assign))
+				return true;
+			look_again(assign);
+			continue;
 		}
-		else if (assign->proposed < assign->queue_count && assign->free_count < assign->chunk)
-			propose_queued(assign);
-		else if (assign->free_count > 0)
-			propose_free(assign);
-		else
-			return true;
+		if (assign->phase == PHASE_TWINS)
+			has_memory = find_twins(assign);
+		else if (assign->phase == PHASE_ORDER)
+			has_memory = order_queue(assign);
+		else if (!find_first(assign))
+			continue;
+		if (!has_memory)
+		{
+			search->failed = true;
+			return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+		}
+		assign->phase++;
 	} while (!atomic_load(search->cancelled) && now_ms() < end_ms);
 	return false;
 }

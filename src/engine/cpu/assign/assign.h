@@ -39,7 +39,10 @@ extern uint32_t cpu_assign_of(const struct cpu_assign *assign, uint32_t observat
 /* Free the assignment; NULL is allowed. */
 extern void cpu_assign_free(struct cpu_assign *assign);
 
-/* Have so many observations of a list find the first references, by (distance, place), that would take them (assign_walk.c). */
+/*
+ * Have so many observations of a list find the first references, by (distance, place), that have room for them
+ * (assign_walk.c).
+ */
 extern void CPU_PATH_NAME(cpu_assign_find) (struct cpu_assign *assign, const uint32_t *list, uint32_t count);
 
 #endif							/* GEONN_CPU_ASSIGN_H */

@@ -2,14 +2,29 @@
  * assign_state.h
  *		What the work on an assignment has at any time, for the files of this room.
  *
- * A taker is a reference whose capacity is above 0.  It holds observations, at most as many as its capacity, and with each its
- * distance.  Those that it holds are a heap, a binary tree in which none is above a worse one; an observation is worse than
- * another if it comes later in the order (distance, observation).
+ * A taker is a reference whose capacity is above 0.  An observation waits until it has its taker for good, with the first taker
+ * that had room when it looked for one last.
  */
 #ifndef GEONN_CPU_ASSIGN_STATE_H
 #define GEONN_CPU_ASSIGN_STATE_H
 
+#include "engine/base/radix_sort.h"
 #include "engine/cpu/assign/assign.h"
+
+/* one that waits, and its distance from its taker in metres; INFINITY: there is none */
+struct assign_waiting
+{
+	double		distance;
+	uint32_t	observation;
+};
+
+enum assign_phase
+{
+	PHASE_TWINS,				/* find out which observations are twins */
+	PHASE_FIRST,				/* the first one of twins looks for its first taker */
+	PHASE_ORDER,				/* bring these in order */
+	PHASE_TAKE					/* observations get their takers, in the order of the answer */
+};
 
 struct cpu_assign
 {
@@ -23,53 +38,42 @@ struct cpu_assign
 	/* takers, in the order of the index: those of a position follow each other, in the order of the dataset */
 	uint32_t   *first_taker;	/* [positions + 1] the first taker of each position */
 	uint32_t   *place;			/* [takers] the reference's place */
-	uint32_t   *room;			/* [takers] how many more observations it could hold */
-	uint32_t   *worst;			/* [takers] the worst observation that it holds: the top of its heap; or ASSIGN_NONE */
+	uint32_t   *room;			/* [takers] how many more observations it can have */
+	uint32_t   *open;			/* [positions] its first taker with room; the first one of the next position: there is none */
 
 	/*
 	 * No squared chord above these is that of an observation that a taker of the position, or of a position below the node, would
-	 * take.  Negative: none takes any.  They only fall.
+	 * take.  Negative: all are full.
 	 */
 	double	   *reach;			/* [positions, padded] */
 	double	   *node_reach;		/* [nodes of all levels + INDEX_WIDTH] */
 
 	/* [observations] */
-	uint32_t   *taker;			/* the taker that holds it, or to which it proposes; or ASSIGN_NONE */
-	double	   *distance;		/* its distance from that taker, in metres; of a free one no taker nearer than that takes it */
-	uint32_t   *left;			/* the two trees below it in the heap, each ASSIGN_NONE if empty */
-	uint32_t   *right;
+	uint32_t   *taker;			/* the taker that it has for good, or waits for; or ASSIGN_NONE */
+	double	   *distance;		/* in metres from it; before the first look negative */
+	uint32_t   *twin;			/* the next observation at the same place, with the same conditions; or ASSIGN_NONE */
 
-	uint32_t   *twin;			/* the observation before it at the same place, with the same conditions; or ASSIGN_NONE */
-	uint32_t	found;			/* how many observations have looked for their first taker */
-	uint32_t   *queue;			/* those that have one, in the order (distance, observation); made once all have looked */
+	enum assign_phase phase;
+	uint32_t   *queue;			/* those that begin to wait, by number; after PHASE_ORDER by (distance, number) */
 	uint32_t	queue_count;
-	uint32_t	proposed;		/* how many of the queue have proposed */
-	bool		has_queue;
-	uint32_t   *free;			/* observations that takers have refused or given up: the last one looks first */
-	uint32_t	free_count;
-	uint32_t	chunk;			/* how many of them look for takers at a time, unless that takes too long */
-	uint32_t	most;			/* so many can look in good time, free ones or those without a first taker yet */
-	uint32_t	looking;		/* how many do now: they are behind the free ones in the list */
+	uint32_t	queue_first;	/* the first one of the queue that has not been taken out */
+	struct assign_waiting *heap;	/* [observations] all others that wait: none comes before the one above it */
+	uint32_t	heap_count;
+	struct radix_sort sort;		/* in the memory of the heap, before that is used */
+
+	uint32_t   *looking;		/* [ASSIGN_LOOKS_MAX] observations that look for takers at a time */
+	uint32_t   *entry;			/* [ASSIGN_LOOKS_MAX] where they are in the heap */
+	uint32_t	looks;			/* how many do */
 	uint32_t	piece;			/* how many of these one thread takes at a time */
+	uint32_t	most;			/* so many can look in good time */
+	uint32_t	ahead;			/* so many look, unless that takes too long */
+	uint32_t	taken;			/* how many observations have got their takers since the last look */
 
 	void	   *memory;
 	size_t		bytes;
 };
 
-/* Is the first of two observations worse, each at its distance from a taker? */
-static inline bool
-assign_is_worse(double distance, uint32_t observation, double other_distance, uint32_t other)
-{
-	return distance > other_distance || (distance == other_distance && observation > other);
-}
-
-/* Would a taker take an observation at this distance: has it room, or does it hold a worse one? */
-static inline bool
-assign_would_take(const struct cpu_assign *assign, uint32_t taker, uint32_t observation, double distance)
-{
-	uint32_t	worst = assign->worst[taker];
-
-	return assign->room[taker] > 0 || assign_is_worse(assign->distance[worst], worst, distance, observation);
-}
+/* at most so many observations look for takers at a time */
+#define ASSIGN_LOOKS_MAX 8192
 
 #endif							/* GEONN_CPU_ASSIGN_STATE_H */

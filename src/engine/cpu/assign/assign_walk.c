@@ -1,11 +1,10 @@
 /*
  * assign_walk.c
- *		Finds the first reference that would take an observation.
+ *		Finds the first reference that has room for an observation.
  *
  * The walk goes from the topmost level of the index down, in each node to its nearest child first.  It leaves out nodes that are
- * nearer than those that have refused the observation, or farther than the first taker so far, and nodes below which no taker has
- * room or holds a worse observation: those beyond their reach (assign_state.h).  So crowds of references that are full cost
- * little.
+ * nearer than the reference for which the observation has waited, or farther than the first taker so far, and nodes below which
+ * no taker has room for it: those beyond their reach (assign_state.h).  So crowds of references that are full cost little.
  */
 #include "engine/cpu/assign/assign_state.h"
 
@@ -15,7 +14,6 @@ struct walk
 {
 	const struct cpu_assign *assign;
 	const struct cpu_index *index;
-	uint32_t	observation;
 	double		latitude;
 	double		longitude;
 	struct geonn_vector from;
@@ -43,35 +41,13 @@ distance_of(const struct walk *walk, uint32_t position)
 								 dataset->longitude[place]);
 }
 
-/*
- * Return the first taker of a position that would take the observation at this distance, or the number behind its last one.
- * Takers that refuse it stand before those that take it: an observation that one of them holds was refused by all before it.
- */
-static uint32_t
-first_taker(const struct walk *walk, uint32_t position, double distance)
-{
-	uint32_t	first = walk->assign->first_taker[position];
-	uint32_t	end = walk->assign->first_taker[position + 1];
-
-	while (first < end)
-	{
-		uint32_t	middle = first + (end - first) / 2;
-
-		if (assign_would_take(walk->assign, middle, walk->observation, distance))
-			end = middle;
-		else
-			first = middle + 1;
-	}
-	return first;
-}
-
 static void
 look_at_position(struct walk *walk, uint32_t position, double chord)
 {
 	const struct cpu_assign *assign = walk->assign;
 	const struct dataset *dataset = assign->dataset;
 	double		distance = distance_of(walk, position);
-	uint32_t	taker = first_taker(walk, position, distance);
+	uint32_t	taker = assign->open[position];
 	struct candidate found = {distance, 0, 0};
 	double		limit;
 
@@ -170,7 +146,6 @@ find(struct cpu_assign *assign, uint32_t observation)
 	struct walk walk = {
 		.assign = assign,
 		.index = assign->index,
-		.observation = observation,
 		.latitude = assign->columns.latitude[observation],
 		.longitude = assign->columns.longitude[observation],
 		.first = {INFINITY, UINT32_MAX, 0},
@@ -182,8 +157,9 @@ find(struct cpu_assign *assign, uint32_t observation)
 	cpu_conditions_read(&walk.conditions, &assign->columns, observation);
 	walk.max_distance = geonn_metric_reach(assign->max_distance, walk.conditions.radius);
 	walk.limit = geonn_metric_radius_limit(metric, walk.max_distance);
-	/* a little below the distance, by more than rounding: references just there may take it */
-	walk.floor = assign->has_queue ? geonn_metric_certain_limit(metric, assign->distance[observation] * (1 - 1e-12)) : -1.0;
+	/* a little below the distance, by more than rounding: references just there may have room */
+	walk.floor = assign->distance[observation] > 0.0 ?
+		geonn_metric_certain_limit(metric, assign->distance[observation] * (1 - 1e-12)) : -1.0;
 	if (walk.max_distance >= 0.0 && find_group(&walk))
 	{
 		int			level;
