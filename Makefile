@@ -405,7 +405,7 @@ build/engine/%.o: src/%.c build/flags
 
 # The CPU device's hot loops, once more for each level of x86-64's vectors; the
 # engine takes the best that the processor has (src/engine/cpu/base/path.h).
-CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs/arcs_probe_search.c arcs/arcs_search.c arcs/boxes_list.c base/vectors.c clusters/clusters_walk.c counts/count.c path_version.c squares/cells_fill.c squares/cells_nearest.c walk/brute.c walk/bundle.c walk/collector.c walk/nearest.c walk/nearest_conditions.c walk/neighbours.c walk/settled.c walk/walk_alone.c)
+CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs/arcs_probe_search.c arcs/arcs_search.c arcs/boxes_list.c assign/assign_walk.c base/vectors.c clusters/clusters_walk.c counts/count.c path_version.c squares/cells_fill.c squares/cells_nearest.c walk/brute.c walk/bundle.c walk/collector.c walk/nearest.c walk/nearest_conditions.c walk/neighbours.c walk/settled.c walk/walk_alone.c)
 CPU_PATHS := $(if $(filter x86_64,$(PROCESSOR)),avx2 avx512)
 CPU_PATH_avx2 = -DCPU_PATH=avx2 -mavx2 -mfma -mbmi -mbmi2
 CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd \

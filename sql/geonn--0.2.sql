@@ -162,7 +162,7 @@ COMMENT ON TYPE geonn_thinned_uuid IS
 CREATE FUNCTION geonn_join_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
-'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points, geonn_within_count with its siblings, geonn_cluster, geonn_thin and their forms for queries';
+'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points, geonn_within_count with its siblings, geonn_cluster, geonn_thin, geonn_assign and their forms for queries';
 
 -- Returns for each observation its k nearest references: the first ones in the order
 -- (distance, reference id, latitude, longitude, bytes).  The distance is in metres, as
@@ -500,6 +500,61 @@ CREATE FUNCTION geonn_thin_sql(points_sql pg_catalog.text,
 COMMENT ON FUNCTION geonn_thin_sql(pg_catalog.text, double precision, pg_catalog.name, pg_catalog.name[],
 	pg_catalog.name[], pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'which rows of a query are kept, so that no two are within a spacing';
+
+-- Assigns rows of obs to rows of ref, each of which has room for so many.  Pairs are taken in the order
+-- (distance, observation id, reference id), each whose observation has no reference yet, and whose reference
+-- has room: greedy, not the assignment with the least sum of distances.  An observation has a row
+-- if a reference with room is left for it.
+--
+-- capacity			how many observations a reference may have, at most; 0 closes all
+-- capacity_column	a column of ref with the capacity of each, in place of capacity: whole numbers from 0 on
+-- max_distance		no pair is farther apart, in metres; NULL: any distance
+-- by, differs, overlaps, keep_unmatched and the others are as in geonn_nearest
+CREATE FUNCTION geonn_assign(obs pg_catalog.regclass,
+							 ref pg_catalog.regclass,
+							 capacity integer DEFAULT 1,
+							 capacity_column pg_catalog.name DEFAULT NULL,
+							 max_distance double precision DEFAULT NULL,
+							 by pg_catalog.name[] DEFAULT NULL,
+							 differs pg_catalog.name[] DEFAULT NULL,
+							 overlaps pg_catalog.name[] DEFAULT NULL,
+							 keep_unmatched boolean DEFAULT false,
+							 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+							 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+							 options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							 row_type pg_catalog.anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_assign(pg_catalog.regclass, pg_catalog.regclass, integer, pg_catalog.name, double precision,
+	pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, pg_catalog.text, pg_catalog.text,
+	pg_catalog.jsonb, pg_catalog.anyelement) IS
+'for rows of obs the nearest row of ref that has room, closest pairs first';
+
+CREATE FUNCTION geonn_assign_sql(obs_sql pg_catalog.text,
+								 ref_sql pg_catalog.text,
+								 capacity integer DEFAULT 1,
+								 capacity_column pg_catalog.name DEFAULT NULL,
+								 max_distance double precision DEFAULT NULL,
+								 by pg_catalog.name[] DEFAULT NULL,
+								 differs pg_catalog.name[] DEFAULT NULL,
+								 overlaps pg_catalog.name[] DEFAULT NULL,
+								 keep_unmatched boolean DEFAULT false,
+								 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								 options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								 row_type pg_catalog.anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_assign_sql(pg_catalog.text, pg_catalog.text, integer, pg_catalog.name, double precision,
+	pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, pg_catalog.text, pg_catalog.text,
+	pg_catalog.jsonb, pg_catalog.anyelement) IS
+'for rows of a query the nearest row of another query that has room, closest pairs first';
 
 -- Returns the metres between two points in degrees: with the metric 'sphere' along
 -- the great circle of the sphere of radius 6371008.7714150598 m, with 'spheroid'

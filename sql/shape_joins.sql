@@ -80,11 +80,13 @@ SELECT * FROM geonn_nearest('obs', 'mixed', options => '{"ref_shape": "place"}')
 SELECT * FROM geonn_nearest('obs', 'road', metric => 'spheroid');
 SELECT * FROM geonn_cluster('road', 5);
 SELECT * FROM geonn_cluster('mixed', 5);
+SELECT * FROM geonn_assign('obs', 'mixed');
 DELETE FROM mixed WHERE id > 1;
 SELECT * FROM geonn_cluster('mixed', 5);
 SELECT * FROM geonn_cluster('lot', 5);
 SELECT * FROM geonn_cluster('lot', 5, options => '{"geog": "area"}');
 SELECT * FROM geonn_cluster_sql('SELECT id, area, area AS outline FROM lot', 5);
+SELECT * FROM geonn_assign('obs', 'road');
 
 -- of another owner, open at the time, and within the radius of either: a shape has one of each, whatever its arcs
 CREATE TABLE walker (id bigint PRIMARY KEY, owner text, at integer, reach float8, lat float8, lon float8);

@@ -35,6 +35,7 @@
  */
 #include "postgres.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -368,17 +369,31 @@ geonn_client_finish(GeonnClient *client)
 		give_batch_back(client, i);
 }
 
-void
-geonn_client_ask_for_clusters(GeonnClient *client)
+/* Ask about so many observations, none of which is written into the batch. */
+static void
+ask_without_rows(GeonnClient *client, uint64 observations)
 {
 	Slot	   *slot;
 
-	geonn_client_expect(client, client->references);
+	geonn_client_expect(client, observations);
 	if (!geonn_client_begin_filling(client, 1))
 		geonn_connection_violation("no batch to fill");
 	slot = &client->slots[client->filling];
-	slot->rows = slot->observations = (uint32) client->references;
+	slot->rows = slot->observations = (uint32) observations;
 	geonn_client_finish(client);
+}
+
+void
+geonn_client_ask_for_clusters(GeonnClient *client)
+{
+	ask_without_rows(client, client->references);
+}
+
+void
+geonn_client_ask_to_assign(GeonnClient *client, const GeonnClient *observations)
+{
+	client->asking = observations->dataset;
+	ask_without_rows(client, observations->references);
 }
 
 /* ---- pairs ---- */
@@ -448,6 +463,33 @@ next_observation(GeonnClient *client)
 	return false;
 }
 
+/*
+ * Implements GeonnBlock.next_observation for an assignment: each observation has two pairs, its own and its reference's.
+ */
+static bool
+next_assigned(GeonnClient *client)
+{
+	GeonnBlock *block = &client->block;
+
+	while (pairs_taken(block) < block->pairs)
+	{
+		block->pair += 2;
+		block->observation = block->pair - 1;
+		block->matched = !isnan(block->distance[block->pair]);
+		client->work.unmatched += !block->matched;
+		if (block->matched || client->question.unmatched)
+			return true;
+	}
+	return false;
+}
+
+/* Return how many pairs of the answer so many pairs of the batch are. */
+static uint32
+pairs_answered(const GeonnClient *client, uint32 pairs)
+{
+	return client->question.assigns ? pairs / 2 : pairs;
+}
+
 /* Begin with the pairs of the slot client->reading. */
 static void
 begin_block(GeonnClient *client)
@@ -456,8 +498,8 @@ begin_block(GeonnClient *client)
 	const struct geonn_batch_columns *columns = &slot->columns;
 	const GeonnQuestion *question = &client->question;
 	uint32		step = geonn_question_pairs_of_radius(question);
-	bool		one_each = slot->one_each && !slot->resumes;
-	bool		has_rows = question->min_points == 0;	/* observations are rows of the batch */
+	bool		one_each = slot->one_each && !slot->resumes && !question->assigns;
+	bool		has_rows = question->min_points == 0 && !question->assigns;	/* observations are rows of the batch */
 
 	if (one_each && (question->radii > 0 ? question->k != 1 : client->references == 0))
 		geonn_connection_violation("more neighbours than it was asked for");
@@ -466,15 +508,15 @@ begin_block(GeonnClient *client)
 		.observation = slot->first - 1,
 		.pair = -step,
 		.matched = true,
-		.rank = one_each ? 1 : slot->resumes ? client->block.rank : 0,
+		.rank = one_each || question->assigns ? 1 : slot->resumes ? client->block.rank : 0,
 		.one_each = one_each,
 		.step = step,
 		.end = slot->end,
 		.pairs = slot->pairs,
-		.next_observation = next_observation,
+		.next_observation = question->assigns ? next_assigned : next_observation,
 		.client = client,
 		.number = slot->number,
-		.observation_id = has_rows ? slot->observation_id : NULL,
+		.observation_id = has_rows ? slot->observation_id : question->assigns ? (const Datum *) columns->tag : NULL,
 		.observation_latitude = question->shapes || !has_rows ? NULL : columns->latitude,
 		.observation_longitude = question->shapes || !has_rows ? NULL : columns->longitude,
 		.tag = columns->tag,
@@ -538,7 +580,7 @@ end_block(GeonnClient *client)
 	if (pairs_taken(&client->block) != slot->pairs)
 		geonn_connection_violation("counts whose sum differs from the number of pairs");
 	client->reading = -1;
-	client->work.pairs += slot->pairs;
+	client->work.pairs += pairs_answered(client, slot->pairs);
 	client->resuming = slot->partial ? number : -1;
 	slot->resumes = slot->partial;
 	slot->first = slot->partial ? slot->end - 1 : slot->end;
@@ -568,7 +610,7 @@ geonn_client_work(const GeonnClient *client)
 	GeonnWork	work = client->work;
 
 	if (client->reading >= 0)
-		work.pairs += pairs_taken(&client->block);
+		work.pairs += pairs_answered(client, pairs_taken(&client->block));
 	return work;
 }
 

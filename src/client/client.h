@@ -159,6 +159,12 @@ extern uint64 geonn_client_shape_bytes(const GeonnClient *client);
  */
 extern void geonn_client_ask_for_clusters(GeonnClient *client);
 
+/*
+ * For a question that assigns: ask for the observations of this sealed dataset, of which some must be there, as must references.
+ * Blocks have observations in their order, at each second index: their tags are their ids.
+ */
+extern void geonn_client_ask_to_assign(GeonnClient *client, const GeonnClient *observations);
+
 /* Tell the client that no more observations come; the client sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);
 

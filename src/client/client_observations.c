@@ -25,7 +25,7 @@ geonn_client_send_search(GeonnClient *client, int number)
 		.slot = number,
 		.first = slot->first,
 		.rows = slot->rows,
-		.k = question->radii > 0 || question->min_points > 0 ? 0 : question->k,
+		.k = question->radii > 0 || question->min_points > 0 || question->assigns ? 0 : question->k,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(question->extremes ? GEONN_SEARCH_EXTREMES : 0) |
@@ -35,7 +35,9 @@ geonn_client_send_search(GeonnClient *client, int number)
 		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
 		.max_distance = question->max_distance,
 		.radii = question->radii,
-		.min_points = question->min_points
+		.min_points = question->min_points,
+		.asking = client->asking,
+		.capacity = question->capacity
 	};
 
 	memcpy(message.radius, question->radius, sizeof(message.radius));

@@ -125,13 +125,13 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 
 	if (results->first != slot->first ||
 		results->observations > left ||
-		(partial && client->question.radii > 0) || (!one_each && client->question.min_points > 0) ||
+		(partial && client->question.radii > 0) || (!one_each && (client->question.min_points > 0 || client->question.assigns)) ||
 		(partial ? results->observations == left || one_each || results->pairs == 0 :
 		 results->observations == 0) ||
 		results->pairs > slot->columns.room ||
 		results->device >= GEONN_DEVICES_MAX || results->algorithm > GEONN_ALGORITHM_BRUTE ||
 		(results->flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL)) != 0 ||
-		(one_each && results->pairs != results->observations))
+		(one_each && results->pairs != results->observations * (client->question.assigns ? 2 : 1)))
 		geonn_connection_violation("results larger than their batch, or at odds with it");
 
 	client->work.devices |= UINT64CONST(1) << Min(results->device, 63);

@@ -82,6 +82,8 @@ struct GeonnClient
 	double		last_latitude;	/* degrees */
 	double		last_longitude;
 
+	uint64		asking;			/* the number of the dataset of observations that are assigned; 0: none */
+
 	/* the answer to open, attach or seal */
 	uint16		awaited;		/* the type of the message that the client awaits; 0 once it has come */
 	bool		queued;			/* the engine has queued this session */

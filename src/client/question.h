@@ -25,7 +25,11 @@ typedef struct GeonnQuestion
 	uint32		min_points;		/* 0: no clusters; otherwise the question is for clusters of the references, whose radius is
 								 * max_distance (protocol_search.h); k is then 1: each has one pair */
 	bool		thins;			/* it is for a thinning in place of clusters; min_points is 1 */
-	uint32		weights;		/* how many weights of the references a count adds up; 1 of a thinning with priorities */
+	bool		assigns;		/* observations, which another client has made a dataset, are assigned to references
+								 * (protocol_search.h); k is then 1 */
+	uint32		capacity;		/* how many observations each reference may have, if references have no weights */
+	uint32		weights;		/* how many weights of the references a count adds up; 1 of a thinning with priorities, and of
+								 * an assignment whose references have their capacities as weights */
 	bool		extremes;		/* a count also finds the least and the greatest of each weight */
 	bool		places;			/* pairs have the shapes' nearest places; for arcs alone */
 	bool		shapes;			/* observations are shapes; for arcs alone */

@@ -57,6 +57,14 @@
  * of one that is not kept is the nearest of its kept neighbours, by (distance, rank), and a kept one is its own.  The pair of
  * a reference has its tag, and in the place of a distance the 64 bits of its keeper's tag.  If a reference that is not kept
  * has the tag of its keeper, the search fails, because the pair would be that of a kept one.
+ *
+ * A search with a dataset of observations assigns these to references: pairs are taken in the order (distance, order of the
+ * observations, order of the references), each whose observation has no reference yet, and whose reference has fewer observations
+ * than its capacity.  That is the reference's first weight if the dataset has one, rounded down, and otherwise the search's.  The
+ * dataset of observations is sealed, and has the columns of the references but for weights; rows is their number, and the client
+ * writes none into the batch.  The answer has two pairs for each observation, with the same distance: first the observation's
+ * tag, then the tag of its reference.  The distance is NAN if the observation has none.  Searches that go on with the next
+ * observations find the assignment of the first one, as those for clusters do.
  */
 #ifndef GEONN_PROTOCOL_SEARCH_H
 #define GEONN_PROTOCOL_SEARCH_H
@@ -110,6 +118,9 @@ enum geonn_algorithm
 /* While the engine thins references out, each takes at most so many bytes; a search takes 512 more. */
 #define GEONN_THIN_BYTES			24
 
+/* While the engine assigns, each observation and each reference takes at most so many bytes; a search takes 2048 more. */
+#define GEONN_ASSIGN_BYTES			56
+
 /* on which side of a line or ring an observation lies, seen along it */
 enum geonn_line_side
 {
@@ -120,7 +131,8 @@ enum geonn_line_side
 };
 
 /* bits of geonn_results.flags */
-#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the engine has written no counts */
+#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair, or the two of an assignment; the engine has written no
+									 * counts */
 #define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last answered one has some of its pairs, behind all
 									 * other pairs, and their number as its count */
 
@@ -171,6 +183,10 @@ struct geonn_search
 	uint32_t	min_points;		/* 0: not for clusters; otherwise k and radii are 0, without flags but GEONN_SEARCH_THIN */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the radius before; may
 											 * be infinite */
+	uint64_t	asking;			/* 0: no assignment; otherwise the number of the dataset of observations, the same for
+								 * all searches of a session; k, radii and min_points are then 0, without flags */
+	uint32_t	capacity;		/* of each reference, if the dataset has no weights */
+	uint32_t	unused;
 };
 
 /*

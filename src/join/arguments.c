@@ -34,8 +34,8 @@
 
 /* sets of functions */
 #define BIT(function)	(1 << (function))
-#define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_COUNT))
-#define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL) | BIT(GEONN_WITHIN_COUNT_SQL))
+#define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_COUNT) | BIT(GEONN_ASSIGN))
+#define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL) | BIT(GEONN_WITHIN_COUNT_SQL) | BIT(GEONN_ASSIGN_SQL))
 #define POINTS			(BIT(GEONN_NEAREST_POINTS) | BIT(GEONN_WITHIN_COUNT_POINTS))
 #define CREATE			BIT(GEONN_CACHE_CREATE)
 #define KEPT			(CREATE | BIT(GEONN_CACHE))
@@ -47,6 +47,7 @@
 #define CLUSTERS		(BIT(GEONN_CLUSTER) | BIT(GEONN_CLUSTER_SQL))
 #define THINS			(BIT(GEONN_THIN) | BIT(GEONN_THIN_SQL))
 #define ONE_SIDE		(CLUSTERS | THINS)
+#define ASSIGNS			(BIT(GEONN_ASSIGN) | BIT(GEONN_ASSIGN_SQL))
 #define JOINS			(RELATIONS | QUERIES | CACHES)
 #define ALL				(JOINS | POINTS | ONE_SIDE)
 
@@ -130,6 +131,23 @@ read_min_points(const GeonnArgument *argument, Datum value, GeonnArguments *argu
 				 errdetail("A point is core if min_points points, itself among them, are within the radius. min_points is 1 or more."),
 				 errhint("%s", argument->hint)));
 	arguments->join->question.min_points = (uint32) points;
+}
+
+static void
+read_capacity(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	GeonnQuestion *question = &arguments->join->question;
+	int32		capacity = DatumGetInt32(value);
+
+	if (capacity < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("capacity is out of range: %d", capacity),
+				 errdetail("A capacity is how many observations a reference may have, at most: 0 or more."),
+				 errhint("%s", argument->hint)));
+	question->assigns = true;
+	question->capacity = (uint32) capacity;
+	question->k = 1;
 }
 
 /* Read the radius; a cache has a radius in place of k. */
@@ -336,6 +354,7 @@ static const char query_hint[] = "Give a query with columns id, lat and lon, as 
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
 static const char cluster_radius_hint[] = "Give metres, as in 100.";
 static const char min_points_hint[] = "Give 1 for connected points, 2 for those that are not alone, or more for crowds.";
+static const char capacity_hint[] = "Give the most observations that a reference may have; or leave it out, and name a column of the references by capacity_column.";
 static const char radii_hint[] = "Give an array of metres, as in '{1000, 5000}'.";
 static const char flag_hint[] = "Give true or false.";
 static const char servers_hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
@@ -377,7 +396,9 @@ const GeonnArgument geonn_arguments[] = {
 	{"points", BIT(GEONN_CLUSTER) | BIT(GEONN_THIN), GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
 	{"points_sql", BIT(GEONN_CLUSTER_SQL) | BIT(GEONN_THIN_SQL), GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
 	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
-	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
+	{"capacity", ASSIGNS, GEONN_OWN_ANY, INT4OID, "1", capacity_hint, true, READ(read_capacity, NULL)},
+	{"capacity_column", ASSIGNS, GEONN_OWN_ANY, NAMEOID, NULL, NULL, true, KEEP(arguments.capacity_column)},
+	{"max_distance", NEAREST | CACHES | ASSIGNS, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
 	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
 	{"radius", CLUSTERS, GEONN_OWN_ANY, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_cluster_radius, NULL)},
 	{"spacing", THINS, GEONN_OWN_ANY, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_spacing, NULL)},
@@ -390,7 +411,7 @@ const GeonnArgument geonn_arguments[] = {
 	{"differs", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_differs, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
-	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
+	{"exclude_self", JOINS & ~ASSIGNS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
 	{"keep_unmatched", ALL & ~(COUNTS | ONE_SIDE), GEONN_OWN_ANY | GEONN_OF_K | GEONN_OF_RADIUS, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
 	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", word_hint, true, READ(read_ties, ties_words)},
 	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
@@ -444,6 +465,8 @@ static const struct
 	[GEONN_CLUSTER_SQL] = {"geonn_cluster_sql", NULL},
 	[GEONN_THIN] = {"geonn_thin", NULL},
 	[GEONN_THIN_SQL] = {"geonn_thin_sql", NULL},
+	[GEONN_ASSIGN] = {"geonn_assign", "'city'"},
+	[GEONN_ASSIGN_SQL] = {"geonn_assign_sql", NULL},
 	[GEONN_CACHE_CREATE] = {"geonn_cache_create", "'near', 'city'"},
 	[GEONN_CACHE] = {"geonn_refresh", NULL},
 	[GEONN_SHARD_DDL] = {"geonn_shard_ddl", "'{shard1, shard2}', 'city'"}
@@ -554,6 +577,12 @@ bool
 geonn_expression_has_one_side(const FuncExpr *expression)
 {
 	return geonn_expression_argument(expression, "min_points") != NULL || geonn_expression_argument(expression, "spacing") != NULL;
+}
+
+bool
+geonn_expression_assigns(const FuncExpr *expression)
+{
+	return geonn_expression_argument(expression, "capacity") != NULL;
 }
 
 /* ---- their values ---- */

@@ -26,6 +26,8 @@ typedef enum GeonnFunction
 	GEONN_CLUSTER_SQL,
 	GEONN_THIN,
 	GEONN_THIN_SQL,
+	GEONN_ASSIGN,
+	GEONN_ASSIGN_SQL,
 	GEONN_CACHE_CREATE,
 	GEONN_CACHE,				/* the arguments that a cache keeps; no function has this number */
 	GEONN_SHARD_DDL
@@ -65,6 +67,7 @@ typedef struct GeonnArguments
 	List	   *overlaps;		/* of char *: names or pairs, each once; at most GEONN_WINDOWS_MAX */
 	ArrayType  *windows;		/* of any type; may have any number of dimensions, and NULLs */
 	List	   *weights;		/* of char *: column names, each once; at most GEONN_WEIGHTS_MAX */
+	char	   *capacity_column;
 	GeonnOptions options;
 	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;
@@ -178,5 +181,8 @@ extern Node *geonn_expression_references(const FuncExpr *expression);
 
 /* Return whether the call is for clusters or a thinning: it has points in place of observations and references. */
 extern bool geonn_expression_has_one_side(const FuncExpr *expression);
+
+/* Return whether the call assigns: its answer is one of all observations together. */
+extern bool geonn_expression_assigns(const FuncExpr *expression);
 
 #endif							/* GEONN_ARGUMENTS_H */

@@ -250,6 +250,8 @@ geonn_read_reason_text(GeonnReadReason reason, uint64 bytes)
 			return pstrdup("geonn.kept_memory_limit is 0");
 		case GEONN_READ_NO_TABLE:
 			return pstrdup("they are not the rows of one table");
+		case GEONN_READ_CAPACITIES:
+			return pstrdup("their capacities are checked at each call");
 		case GEONN_READ_NO_LABEL:
 			return pstrdup("their table is being changed, or is temporary, unlogged or on a standby");
 		case GEONN_READ_TOO_LARGE:

@@ -28,6 +28,7 @@ typedef enum GeonnReadReason
 	GEONN_READ_FIRST,			/* the engine keeps them from now on */
 	GEONN_READ_NO_KEEPING,
 	GEONN_READ_NO_TABLE,
+	GEONN_READ_CAPACITIES,
 	GEONN_READ_NO_LABEL,
 	GEONN_READ_TOO_LARGE,
 	GEONN_READ_NO_ROOM

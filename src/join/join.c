@@ -149,7 +149,7 @@ static bool
 may_look_ahead(const GeonnSearch *search)
 {
 	return search->join->given == NULL && search->reading != NULL && search->store != NULL && search->shared == NULL &&
-		search->watch == NULL && !geonn_has_shapes(search->join->observations);
+		search->watch == NULL && !search->join->question.assigns && !geonn_has_shapes(search->join->observations);
 }
 
 /*
@@ -194,7 +194,8 @@ prepare(GeonnSearch *search)
 	geonn_search_note_prepared(search);
 	if (search->prepared.own != NULL)
 		return true;
-	if (search->reading != NULL && !join->given_shapes && question->id_by_value && !geonn_search_counts_nothing(search) &&
+	if (search->reading != NULL && !join->given_shapes && !question->assigns && question->id_by_value &&
+		!geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
 		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);
@@ -275,6 +276,17 @@ begin_taking(GeonnSearch *search)
 	}
 	begin_reading(search, GEONN_READ_IN_PARTS);
 	search->all_read = !prepare(search);
+	if (search->join->question.assigns && !search->all_read)
+	{
+		instr_time	begun;
+
+		geonn_search_begin_assigning(search);
+		INSTR_TIME_SET_CURRENT(begun);
+		(void) geonn_reading_next(search->reading, 0);
+		search->spent_reading += geonn_milliseconds_since(begun);
+		geonn_search_assign(search);
+		search->all_read = true;
+	}
 	if (!search->all_read && search->prepared.own == NULL)
 		geonn_search_take_ahead(search);
 	if (search->prepared.own != NULL)
@@ -560,6 +572,8 @@ geonn_search_report(const GeonnSearch *search)
 	/* The rows returned: those from the engine and the store, less the rows that still wait. */
 	report.rows = report.work.pairs / geonn_question_pairs_of_radius(&search->prepared.question) + search->local_rows -
 		search->waiting;
+	if (search->join->question.assigns)
+		report.rows -= report.work.unmatched;
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
 	return report;
@@ -622,6 +636,8 @@ geonn_search_end(GeonnSearch *search)
 
 	if (search->former != NULL)
 		geonn_client_end(search->former, &nothing);
+	if (search->asking != NULL)
+		geonn_client_end(search->asking, &nothing);
 	if (search->prepared.client != NULL)
 	{
 		/* what the engine cannot count */

@@ -149,8 +149,9 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 		return REFERENCE_ID;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		return REFERENCE_COORDINATES;
-	/* clusters are numbered in the order of ids */
+	/* clusters are numbered in the order of ids, and equal distances are assigned in it */
 	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self || join->question.min_points > 0 ||
+		join->question.assigns ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
 		return REFERENCE_ID;
 	return REFERENCE_DISTANCE;
@@ -244,6 +245,13 @@ take_sealing(const GeonnJoin *join, PreparedJoin *prepared)
 				 errhint("Raise geonn.kept_memory_limit, if the host has that memory, and reload the configuration.")));
 }
 
+/* Return whether references have capacities of their own: these are checked when they are read, so each call reads them. */
+static bool
+has_capacities(const GeonnJoin *join)
+{
+	return join->question.assigns && join->question.weights > 0;
+}
+
 /*
  * Read the references into a new dataset.  Returns false, with a dataset that is of no use, if one is a shape after all.
  */
@@ -264,7 +272,7 @@ send_references(const JoinPreparation *preparation)
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
 		geonn_groups_seal(prepared->parties[i], prepared->client);
 	prepared->read_reason = geonn_kept_memory_limit == 0 ? GEONN_READ_NO_KEEPING :
-		preparation->table == NULL ? GEONN_READ_NO_TABLE : GEONN_READ_NO_LABEL;
+		has_capacities(join) ? GEONN_READ_CAPACITIES : preparation->table == NULL ? GEONN_READ_NO_TABLE : GEONN_READ_NO_LABEL;
 	asked = keep_references(preparation, memory);
 	geonn_references_seal(prepared->references, prepared->client);
 	if (asked)
@@ -375,7 +383,7 @@ static int	next_known;
 
 /*
  * Have a column be read as shapes at once if an earlier call has found some in it.  The answer is the same for points, too,
- * but the metric of shapes is that of the sphere, and they have no clusters.
+ * but the metric of shapes is that of the sphere, and they have no clusters and no assignments.
  */
 static void
 read_as_before(PointSource *source)
@@ -397,7 +405,7 @@ read_as_before(PointSource *source)
 static void
 read_sides_as_before(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	if (join->question.metric != GEONN_METRIC_SPHERE || join->question.min_points > 0)
+	if (join->question.metric != GEONN_METRIC_SPHERE || join->question.min_points > 0 || join->question.assigns)
 		return;
 	read_as_before(join->references);
 	if (join->observations != NULL && (row->needs & NEEDS_COORDINATES) == 0)
@@ -456,9 +464,10 @@ geonn_check_question_of_shapes(const GeonnJoin *join)
 		source = join->observations;
 	if (!geonn_has_shapes(source))
 		return;
-	if (join->question.min_points > 0)
+	if (join->question.min_points > 0 || join->question.assigns)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 join->question.assigns ? errmsg("points are assigned to points, not lines and polygons") :
 				 errmsg("%s are of points, not of lines and polygons", join->question.thins ? "thinnings" : "clusters"),
 				 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
 				 errhint(GEONN_POINTS_OF_SHAPES_HINT)));
@@ -506,7 +515,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	preparation = (JoinPreparation) {
 		.join = join,
 		.table = join->given_references != NULL ? join->given_table :
-			list_length(tables) == 1 ? linitial(tables) : NULL,
+			list_length(tables) == 1 && !has_capacities(join) ? linitial(tables) : NULL,
 		.detail = needed_detail(join, row),
 		.message = geonn_call_message(call, &join->label,
 									  join->given == NULL ? geonn_call_expected(join->observations) :

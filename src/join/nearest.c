@@ -4,7 +4,8 @@
  *
  * They share arguments, which have the same names in all of them (arguments.c).  They differ
  * in where their points come from (relations, queries, arrays), and in what is asked of
- * them (k neighbours, all within a radius, how many are within radii, or the clusters or thinning of one side).
+ * them (k neighbours, all within a radius, how many are within radii, the clusters or thinning of one side, or to
+ * which reference each observation is assigned).
  */
 #include "postgres.h"
 
@@ -39,6 +40,8 @@ PG_FUNCTION_INFO_V1(geonn_cluster);
 PG_FUNCTION_INFO_V1(geonn_cluster_sql);
 PG_FUNCTION_INFO_V1(geonn_thin);
 PG_FUNCTION_INFO_V1(geonn_thin_sql);
+PG_FUNCTION_INFO_V1(geonn_assign);
+PG_FUNCTION_INFO_V1(geonn_assign_sql);
 
 /* ---- points of arrays ---- */
 
@@ -184,7 +187,9 @@ static const PGFunction joins[] = {
 	[GEONN_CLUSTER] = geonn_cluster,
 	[GEONN_CLUSTER_SQL] = geonn_cluster_sql,
 	[GEONN_THIN] = geonn_thin,
-	[GEONN_THIN_SQL] = geonn_thin_sql
+	[GEONN_THIN_SQL] = geonn_thin_sql,
+	[GEONN_ASSIGN] = geonn_assign,
+	[GEONN_ASSIGN_SQL] = geonn_assign_sql
 };
 
 bool
@@ -206,7 +211,7 @@ make_clusters(const GeonnArguments *arguments)
 	GeonnColumnNames named = arguments->options.reference;
 
 	named.weights = arguments->weights;
-	named.ranks = join->question.thins;
+	named.weights_are = join->question.thins ? WEIGHTS_PRIORITY : WEIGHTS_SUMMED;
 	join->references = arguments->ref_sql != NULL ?
 		geonn_query_source("points_sql", arguments->ref_sql, &named, arguments->by, arguments->overlaps) :
 		geonn_relation_source(arguments->ref, &named, arguments->by, arguments->overlaps);
@@ -231,6 +236,17 @@ geonn_make_join(const GeonnArguments *arguments)
 	observation.differs = geonn_names_of_side(arguments->differs, false);
 	reference.differs = geonn_names_of_side(arguments->differs, true);
 	reference.weights = arguments->weights;
+	if (arguments->capacity_column != NULL)
+	{
+		reference.weights = list_make1(arguments->capacity_column);
+		reference.weights_are = WEIGHTS_CAPACITY;
+		join->question.weights = 1;
+	}
+	if (join->question.assigns)
+	{
+		observation.points_alone = observation.names[COLUMN_SHAPE] == NULL;
+		reference.points_alone = reference.names[COLUMN_SHAPE] == NULL;
+	}
 	if (arguments->latitudes != NULL)
 		join->given = read_points(arguments, &join->given_window);
 	else if (arguments->obs_sql != NULL)
@@ -325,3 +341,5 @@ JOIN(geonn_cluster)
 JOIN(geonn_cluster_sql)
 JOIN(geonn_thin)
 JOIN(geonn_thin_sql)
+JOIN(geonn_assign)
+JOIN(geonn_assign_sql)

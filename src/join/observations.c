@@ -52,6 +52,8 @@ geonn_search_take_pair(GeonnSearch *search, bool wait)
 	search->block = client == NULL ? NULL : geonn_client_next_pair(client, wait);
 	if (search->arcs_memory != NULL)
 		geonn_reference_memory_keep_bytes(search->arcs_memory, geonn_client_shape_bytes(client));
+	if (search->block != NULL && search->asking != NULL)
+		geonn_search_name_assigned(search);
 	return search->block != NULL;
 }
 
@@ -167,6 +169,11 @@ add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *col
 	if (search->join->exclude_self)
 		geonn_references_excluded(search->prepared.references, row->id, &columns->excluded_first,
 								  &columns->excluded_last);
+	if (search->asking != NULL)
+	{
+		geonn_search_add_assigned(search, row, columns);
+		return;
+	}
 	if (search->prepared.question.shapes)
 	{
 		add_shape(search, row, id, columns);
@@ -277,11 +284,12 @@ store_unmatched(GeonnSearch *search, const PointRow *row)
 	geonn_search_store_row(search);
 }
 
-/* Return whether no observation of a count has candidates, because the dataset has no references. */
+/* Return whether no observation of a count, or of an assignment, has candidates, because the dataset has no references. */
 bool
 geonn_search_counts_nothing(const GeonnSearch *search)
 {
-	return search->join->question.radii > 0 && geonn_client_references(search->prepared.client) == 0;
+	return (search->join->question.radii > 0 || search->join->question.assigns) &&
+		geonn_client_references(search->prepared.client) == 0;
 }
 
 /*

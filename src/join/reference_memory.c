@@ -65,6 +65,12 @@ static const struct MemoryTexts thinning_texts = {
 	"Thin out fewer points at a time, as of one key of by, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
 };
 
+static const struct MemoryTexts assigned_texts = {
+	"not enough memory for the observations of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
+	"For their %s, this join has %llu kB; its references, other joins and cursors of this session have %llu kB.",
+	"Assign fewer observations at a time, as of one key of by, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
+};
+
 struct ReferenceMemory
 {
 	dlist_node	node;			/* the link in this process's list */
@@ -169,15 +175,33 @@ geonn_cluster_memory_create(const char *title, uint64 references, bool thins)
 	return memory;
 }
 
-ReferenceMemory *
-geonn_reference_memory_create(const char *title, uint32 columns, bool places)
+static ReferenceMemory *
+create_dataset_memory(const char *title, const struct MemoryTexts *texts, uint32 columns, bool places)
 {
-	ReferenceMemory *memory = create_memory(pstrdup(title), &reference_texts);
+	ReferenceMemory *memory = create_memory(pstrdup(title), texts);
 
 	memory->row_bytes = row_bytes(columns, places);
 	/* arcs have no sums of weights */
 	memory->weights = columns & GEONN_COLUMN_ARC ? 0 : pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS);
 	return memory;
+}
+
+ReferenceMemory *
+geonn_reference_memory_create(const char *title, uint32 columns, bool places)
+{
+	return create_dataset_memory(title, &reference_texts, columns, places);
+}
+
+ReferenceMemory *
+geonn_assigned_memory_create(const char *title, uint32 columns)
+{
+	return create_dataset_memory(title, &assigned_texts, columns, false);
+}
+
+void
+geonn_reference_memory_add_assignment(ReferenceMemory *memory, uint64 points)
+{
+	geonn_reference_memory_add_bytes(memory, points * GEONN_ASSIGN_BYTES, "assignment");
 }
 
 /* bytes in kB, rounded up */

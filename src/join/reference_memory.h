@@ -30,6 +30,14 @@ extern ReferenceMemory *geonn_observed_memory_create(const char *title);
 extern ReferenceMemory *geonn_cluster_memory_create(const char *title, uint64 references, bool thins);
 
 /*
+ * Create the entry of observations that become a dataset to be assigned, with no bytes yet; title and columns are as those of
+ * references.  Once all were counted, as references are, count the bytes of the assignment: of so many observations and
+ * references together.
+ */
+extern ReferenceMemory *geonn_assigned_memory_create(const char *title, uint32 columns);
+extern void geonn_reference_memory_add_assignment(ReferenceMemory *memory, uint64 points);
+
+/*
  * Count this many references, or bytes of references, before they are taken in.  Raises an error if the sum would exceed
  * geonn.session_memory_limit; `what` names the contents of the bytes in the error, for example: ids.
  */

@@ -40,6 +40,13 @@ struct GeonnSearch
 	void	   *watch_state;
 	uint64		number;			/* the number of the observation of the present row (geonn_search_number) */
 
+	/* where observations are assigned to references */
+	GeonnClient *asking;		/* the client of the dataset of observations; NULL: there is none */
+	GeonnReferences *asking_rows;	/* the observations, as references of that dataset */
+	ReferenceMemory *asking_memory; /* counts what they take */
+	Datum	   *asking_ids;		/* [the block's pairs] of its observations, at each second index; NULL: their tags are ids */
+	double	   *asking_latitudes;	/* [2 * the block's pairs] as the ids; behind them the longitudes; NULL: rows have none */
+
 	/* where observations are shapes */
 	GeonnArcs  *arcs;			/* makes arcs of them; NULL: none was sent */
 	ReferenceMemory *arcs_memory;	/* counts what the engine takes for them */
@@ -101,7 +108,19 @@ extern void geonn_search_consume_observation(void *state, const PointRow *row);
 extern void geonn_search_consume_observations(void *state, uint32 rows, const Datum *ids,
 											  const double *latitudes, const double *longitudes);
 
-/* Return whether no observation of a count has candidates, because the dataset has no references. */
+/* Begin to collect the observations that are to be assigned; the references are prepared. */
+extern void geonn_search_begin_assigning(GeonnSearch *search);
+
+/* Ask for the assignment, once all observations were read. */
+extern void geonn_search_assign(GeonnSearch *search);
+
+/* Add an observation that is to be assigned. */
+extern void geonn_search_add_assigned(GeonnSearch *search, const PointRow *row, const GeonnPointColumns *columns);
+
+/* Give the observations of an assignment's block their ids, and their coordinates if rows need them. */
+extern void geonn_search_name_assigned(GeonnSearch *search);
+
+/* Return whether no observation of a count, or of an assignment, has candidates, because the dataset has no references. */
 extern bool geonn_search_counts_nothing(const GeonnSearch *search);
 
 #endif							/* GEONN_SEARCH_H */

@@ -126,6 +126,8 @@ why_not_here(const JoinPreparation *preparation)
 		return "they are not the rows of one table, read by this call";
 	if (question->min_points > 0)
 		return "the question is for clusters, or thins the references out";
+	if (question->assigns)
+		return "the question assigns all observations together";
 	if (join->given != NULL ? join->given->more_follow || join->given->count > POINTS_ALONE :
 		preparation->are_few == NULL)
 		return "the observations are many, or shared, or watched";

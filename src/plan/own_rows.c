@@ -85,6 +85,9 @@ observations_of(const FuncExpr *expression)
 
 	if (options != NULL && !IsA(options, Const))
 		return InvalidOid;
+	/* an assignment is one of all observations together */
+	if (geonn_expression_assigns(expression))
+		return InvalidOid;
 	for (int i = 0; i < geonn_argument_count; i++)
 	{
 		const GeonnArgument *argument = &geonn_arguments[i];

@@ -5,8 +5,8 @@
  * PostgreSQL computes a function in FROM as a whole and keeps its rows in a tuplestore before the first one
  * goes on.  The node gives the same rows one by one.  It evaluates the call's arguments when its first row is
  * asked for, reads the references, and then observations as far as rows are wanted: so the first rows come
- * early, a LIMIT ends the reading, and nothing is stored.  The rows of clusters come once all points have been searched for.
- * Only the columns that are asked for are made.
+ * early, a LIMIT ends the reading, and nothing is stored.  The rows of clusters and assignments come once all points
+ * have been searched for.  Only the columns that are asked for are made.
  *
  * The node is offered beside the function's scan, at less cost, where such a call stands alone in FROM with
  * arguments that are known when the scan begins.  The library need not be preloaded: the functions' planner
@@ -213,8 +213,9 @@ whole_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, const Path 
 	path->path.rows = rel->rows;
 	path->path.startup_cost = function->startup_cost;
 	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
-	/* the first row of clusters comes once all points have been searched for */
-	if (!geonn_expression_has_one_side(expression) && geonn_estimate_references(root, expression, &references))
+	/* the first row of clusters, and of an assignment, comes once all points have been searched for */
+	if (!geonn_expression_has_one_side(expression) && !geonn_expression_assigns(expression) &&
+		geonn_estimate_references(root, expression, &references))
 		path->path.startup_cost = Min(function->startup_cost, rel->baserestrictcost.startup + references);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
@@ -489,10 +490,13 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 			return;
 	}
 
-	/* add_path may free this path: so it comes last */
-	offer_filtered_scans(root, rel, call, path);
-	path->path.rows = rel->rows;
-	offer_parallel_scan(root, rel, expression, path);
+	/* add_path may free this path: so it comes last.  An assignment is one of all observations together. */
+	if (!geonn_expression_assigns(expression))
+	{
+		offer_filtered_scans(root, rel, call, path);
+		path->path.rows = rel->rows;
+		offer_parallel_scan(root, rel, expression, path);
+	}
 	add_path(rel, (Path *) path);
 }
 

@@ -71,6 +71,19 @@ static const RoleRules rules[COLUMN_ROLES] = {
 	[COLUMN_RADIUS] = {.name = "radius",.option = "radius"}
 };
 
+const WeightWords geonn_weight_words[] = {
+	[WEIGHTS_SUMMED] = {
+		"weight", "the argument weights", "Weights are finite numbers, from -1.8e308 to 1.8e308.", "NULL"
+	},
+	[WEIGHTS_PRIORITY] = {
+		"priority", "the argument priority", "Priorities are finite numbers, from -1.8e308 to 1.8e308.", "NULL"
+	},
+	[WEIGHTS_CAPACITY] = {
+		"capacity", "the argument capacity_column", "Capacities are whole numbers, 0 or more; a reference with 0 takes none.",
+		"0"
+	}
+};
+
 static bool
 is_name_of(const RoleRules *rule, const char *name)
 {
@@ -344,7 +357,8 @@ require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 				 errmsg("%s has no column \"%s\"", source->title, name),
 				 errdetail("The column is named by %s. The columns here are %s.", namer,
 						   list_columns(descriptor, NULL)),
-				 source->paired && strcmp(namer, "options") != 0 && strcmp(namer, "the argument weights") != 0 ?
+				 source->paired && strcmp(namer, "options") != 0 &&
+				 strcmp(namer, geonn_weight_words[source->weights_are].argument) != 0 ?
 				 errhint("Spell columns as the catalog does, without quotes. If the two sides call it by different names, give both, that of the observations first, as in '{%s=%s}'.",
 						 is_reference(source) ? name : "my_column", is_reference(source) ? "my_column" : name) :
 				 errhint("Spell columns as the catalog does, without quotes.")));
@@ -568,23 +582,24 @@ find_limits(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *n
 }
 
 static void
-find_weights(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named)
+find_weights(PointSource *source, TupleDesc descriptor, List *weights)
 {
-	const char *argument = named->ranks ? "the argument priority" : "the argument weights";
-	const char *role = named->ranks ? "priority" : "weight";
+	const WeightWords *words = &geonn_weight_words[source->weights_are];
 	ListCell   *cell;
 
-	foreach(cell, named->weights)
+	foreach(cell, weights)
 	{
 		PointColumn *column = &source->weights[source->weight_count++];
 
-		fill_column(column, require_attribute(source, descriptor, lfirst(cell), argument), argument + strlen("the argument "));
+		fill_column(column, require_attribute(source, descriptor, lfirst(cell), words->argument),
+					words->argument + strlen("the argument "));
 		if (!is_coordinate_type(column->base_type) && !note_unclear(source))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("%s column \"%s\" of %s has type %s", role, column->name, source->title,
+					 errmsg("%s column \"%s\" of %s has type %s", words->role, column->name, source->title,
 							format_type_be(column->type)),
-					 errdetail("The type of a %s column is double precision, real, numeric, bigint, integer or smallint.", role),
+					 errdetail("The type of a %s column is double precision, real, numeric, bigint, integer or smallint.",
+							   words->role),
 					 errhint("Cast it to such a type in a view or query.")));
 	}
 }
@@ -599,7 +614,7 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 	source->paired = named->paired;
 	source->refuses_srids = named->refuses_srids;
 	source->points_alone = named->points_alone;
-	source->ranks = named->ranks;
+	source->weights_are = named->weights_are;
 	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
 		list_length(named->weights);
 	source->columns = palloc0(source->column_count * sizeof(PointColumn));
@@ -621,7 +636,7 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 					"differs");
 	source->differs_count = list_length(named->differs);
 	find_limits(source, descriptor, named, overlaps);
-	find_weights(source, descriptor, named);
+	find_weights(source, descriptor, named->weights);
 	Assert(source->by + source->by_count == source->windows);
 	Assert(source->windows + source->window_count == source->weights);
 	Assert(source->weights + source->weight_count == source->columns + source->column_count);

@@ -27,6 +27,26 @@ typedef enum ColumnRole
 
 #define COLUMN_ROLES (COLUMN_RADIUS + 1)
 
+/* what the weights of references are for */
+typedef enum WeightUse
+{
+	WEIGHTS_SUMMED,
+	WEIGHTS_PRIORITY,			/* one weight, by which references are ranked */
+	WEIGHTS_CAPACITY			/* one weight, how many observations the reference may have */
+} WeightUse;
+
+/* words for messages about weights */
+typedef struct WeightWords
+{
+	const char *role;			/* of a column, and of a value */
+	const char *argument;		/* what names the columns, as: the argument weights */
+	const char *range;			/* which values they may have, in a sentence */
+	const char *nothing;		/* the value of a row that has none */
+} WeightWords;
+
+/* by WeightUse */
+extern const WeightWords geonn_weight_words[];
+
 /* the columns of one side that options and arguments name */
 typedef struct GeonnColumnNames
 {
@@ -41,7 +61,7 @@ typedef struct GeonnColumnNames
 	 */
 	char	   *names[COLUMN_ROLES];
 	List	   *weights;		/* of char *; not an option, but an argument */
-	bool		ranks;			/* the weight is the argument priority; otherwise weights are the argument weights */
+	WeightUse	weights_are;	/* what for, and so which argument */
 	List	   *differs;		/* one side's names in the argument differs */
 } GeonnColumnNames;
 
@@ -84,7 +104,6 @@ typedef struct PointSource
 	bool		paired;			/* arguments may name a pair: a column of this side, and a column of the other side */
 	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
 	bool		points_alone;	/* no option has a column be read as shapes */
-	bool		ranks;			/* the weight is a priority */
 	PointColumn unused_shape;	/* a column of shapes that is not used because the relation also has points, and no
 								 * option names either column */
 	bool		quiet;			/* an error about columns sets unclear, instead of being raised */
@@ -106,6 +125,7 @@ typedef struct PointSource
 	WindowType	window_types[GEONN_WINDOWS_MAX];
 	int			weight_count;
 	PointColumn *weights;		/* [weight_count] among the columns */
+	WeightUse	weights_are;
 
 	/*
 	 * boolean expressions that rows must meet to be read (geonn_plan_query); NIL: all rows are

@@ -211,15 +211,17 @@ geonn_read_weight(const PointSource *source, const PointColumn *column, const Po
 {
 	bool		is_null = row->nulls[column->attribute - 1];
 	double		weight = is_null ? get_float8_nan() : geonn_number(column->base_type, row->values[column->attribute - 1]);
+	const WeightWords *words = &geonn_weight_words[source->weights_are];
 
-	if (!is_null && !isfinite(weight))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("%s \"%s\" of %s is out of range: %s", source->ranks ? "priority" : "weight", column->name,
-						geonn_whose_row(source, row), geonn_written_value(column, row)),
-				 errdetail("%s are finite numbers, from -1.8e308 to 1.8e308.", source->ranks ? "Priorities" : "Weights"),
-				 errhint("Correct it, or use a view or query that leaves such rows out, or has NULL in its place.")));
-	return weight;
+	if (source->weights_are == WEIGHTS_CAPACITY ? isfinite(weight) && weight >= 0 && weight == floor(weight) :
+		is_null || isfinite(weight))
+		return weight;
+	ereport(ERROR,
+			(errcode(is_null ? ERRCODE_NULL_VALUE_NOT_ALLOWED : ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("%s \"%s\" of %s is out of range: %s", words->role, column->name, geonn_whose_row(source, row),
+					is_null ? "NULL" : geonn_written_value(column, row)),
+			 errdetail("%s", words->range),
+			 errhint("Correct it, or use a view or query that leaves such rows out, or has %s in its place.", words->nothing)));
 }
 
 /* ---- shapes ---- */

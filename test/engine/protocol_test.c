@@ -189,6 +189,7 @@ test_abuse_of_questions(const struct engine *engine)
 		{"thinning of no references", {.rows = 5,.k = 1,.flags = GEONN_SEARCH_THIN}},
 		{"thinning of crowds", {.rows = 10,.flags = GEONN_SEARCH_THIN,.min_points = 2}},
 		{"clusters within radii", {.rows = 10,.radii = 1,.radius = {1},.min_points = 1}},
+		{"an assignment of an unknown dataset", {.rows = 5,.max_distance = INFINITY,.asking = UINT64_MAX}},
 		{"a slot without a batch",
 		{.slot = 1,.rows = 5,.k = 1,.max_distance = INFINITY}},
 		{"a slot out of range",

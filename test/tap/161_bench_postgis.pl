@@ -40,6 +40,7 @@ my @expected = (
 	[ 'clusters of 20,000 points, 50 m', qr/^[\d.]+×$/ ],
 	[ qr/^clusters of 20,000 points, 50 m: scikit-learn/, qr/^(?:[\d.]+×)?$/ ],
 	[ 'clusters of 20,000 points at one place', qr/^[\d.]+ ms$/ ],
+	[ 'assignment of 20,000 orders to 2,000 drivers', qr/^[\d.]+ s$/ ],
 	(map { [ "thinning of 20,000 $_", qr/^[\d.]+ s$/ ] } 'scattered points, 5 km', 'points in crowds, 50 m'));
 
 my $scratch = PostgreSQL::Test::Utils::tempdir_short();

@@ -42,6 +42,7 @@ stop_engine();
 # what searches, and so starts the engine
 my %starts = map { $_ => 1 } qw(geonn_nearest geonn_nearest_sql geonn_within geonn_within_sql geonn_nearest_points
   geonn_within_count geonn_within_count_sql geonn_within_count_points geonn_cluster geonn_cluster_sql geonn_thin geonn_thin_sql
+  geonn_assign geonn_assign_sql
   geonn_engine_start geonn_cache_create geonn_refresh geonn_refresh_all);
 
 # how the functions with arguments are called; a NULL call is what only PostgreSQL calls

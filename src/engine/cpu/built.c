@@ -35,8 +35,8 @@
  * index that is built later has them from the start.
  *
  * An index and a table do not change, and live as long as the dataset: a search may go on
- * by another one at each turn, but a search for clusters stays with its first index.  Builds of one dataset exclude each other
- * (scheduler.c), turns go on meanwhile.
+ * by another one at each turn, but a search for clusters, or one that assigns, stays with its first index.  Builds of one
+ * dataset exclude each other (scheduler.c), turns go on meanwhile.
  */
 #include "engine/cpu/built.h"
 
@@ -48,6 +48,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
 #include "engine/cpu/arcs/arcs_probe.h"
+#include "engine/cpu/assign/assign.h"
 #include "engine/cpu/clusters/clusters.h"
 #include "engine/search/ways.h"
 
@@ -337,6 +338,7 @@ cpu_built_free(struct cpu_built *built)
 		cpu_arcs_free(built->arcs);
 		cpu_probes_free(built->probes);
 		cpu_clusters_free(built->clusters);
+		cpu_assign_free(built->assign);
 		memory_block_release(built->references.x, built->references_bytes);
 		free(built);
 		built = next;

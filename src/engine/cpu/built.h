@@ -13,6 +13,7 @@
 #include "engine/search/device.h"
 
 struct cpu_arcs;
+struct cpu_assign;
 struct cpu_clusters;
 struct cpu_probes;
 
@@ -26,6 +27,7 @@ struct cpu_built
 	struct cpu_arcs *arcs;		/* the index of a dataset of arcs, which has no other part */
 	struct cpu_probes *probes;	/* of arcs that are observations, which have no other part */
 	struct cpu_clusters *clusters;	/* of references that are observations, which have no other part */
+	struct cpu_assign *assign;	/* of observations that are assigned, which have no other part */
 	struct cpu_references references;	/* the references for brute force; not built while x is NULL */
 	size_t		references_bytes;
 	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* sums of each of the dataset's weights, over positions of the index */

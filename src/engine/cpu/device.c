@@ -21,7 +21,8 @@
  *
  *	cpu/built.c			what is built of a dataset
  *	cpu/turn.c			what a turn is; cpu/turn_cells.c, cpu/turn_tasks.c,
- *						cpu/turn_pairs.c, cpu/turn_counts.c and cpu/turn_clusters.c
+ *						cpu/turn_pairs.c, cpu/turn_counts.c, cpu/turn_clusters.c and
+ *						cpu/turn_assign.c
  *	cpu/index			the index of points, and exact sums and extremes of the weights in any part of it
  *	cpu/walk			walks through the index, and one observation's candidates
  *	cpu/squares			the table of squares
@@ -29,6 +30,7 @@
  *						what observations are that are shapes
  *	cpu/counts			counts within radii
  *	cpu/clusters		clusters of references
+ *	cpu/assign			observations assigned to references
  *	cpu/base/path.c		the hot loops' versions for kinds of processors
  */
 #ifndef _GNU_SOURCE
@@ -47,6 +49,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
 #include "engine/cpu/arcs/arcs_probe.h"
+#include "engine/cpu/assign/assign.h"
 #include "engine/cpu/clusters/clusters.h"
 #include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
@@ -257,31 +260,39 @@ cpu_device_builds_long(const struct device *device, const struct search *search,
 
 	if (suffices(dataset->built[device->number], search, algorithm))
 		return search->shapes != NULL && search->shapes->built[device->number] == NULL &&
-			(search->arcs >= LONG_INDEX || (search->question.thins && dataset->count >= LONG_INDEX));
+			(search->arcs >= LONG_INDEX ||
+			 ((search->question.thins || search->question.assigns) && dataset->count >= LONG_INDEX));
 	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search));
 }
 
-/* Copy the shapes of a search, and make its probes; or begin with its clusters, or thinning, by an index of its dataset. */
+/*
+ * Copy the shapes of a search, and make its probes; or begin with its clusters, thinning or assignment, by an index of its
+ * dataset.
+ */
 static bool
 build_shapes(const struct search *search, struct failure *failure)
 {
 	struct cpu_built *built = calloc(1, sizeof(*built));
+	const struct cpu_index *index = NULL;
 	bool		fits;
 
 	if (built == NULL)
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	if (search->question.min_points > 0)
-		built->clusters =
-			cpu_clusters_create(search, cpu_built_for(search->dataset->built[CPU_NUMBER], search, &fits)->index, failure);
+	if (search->question.min_points > 0 || search->question.assigns)
+		index = cpu_built_for(search->dataset->built[CPU_NUMBER], search, &fits)->index;
+	if (search->question.assigns)
+		built->assign = cpu_assign_create(search, index, failure);
+	else if (search->question.min_points > 0)
+		built->clusters = cpu_clusters_create(search, index, failure);
 	else
 		built->probes = cpu_probes_build(search, failure);
-	if (built->clusters == NULL && built->probes == NULL)
+	if (built->assign == NULL && built->clusters == NULL && built->probes == NULL)
 	{
 		free(built);
 		return false;
 	}
 	search->shapes->built[CPU_NUMBER] = built;
-	atomic_store(&search->shapes->built_bytes,
+	atomic_store(&search->shapes->built_bytes, built->assign != NULL ? cpu_assign_bytes(built->assign) :
 				 built->clusters != NULL ? cpu_clusters_bytes(built->clusters) : cpu_probes_bytes(built->probes));
 	return true;
 }
@@ -392,6 +403,8 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 		return cpu_turn_cells(search, built, cells);
 	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_CLUSTERS)
 		return cpu_turn_clusters(search);
+	if (way_of(search, GEONN_KIND_CPU) == WAY_CPU_ASSIGN)
+		return cpu_turn_assign(search);
 	room = take_room(cpu);
 	if (room == NULL)
 	{
@@ -414,7 +427,8 @@ cpu_device_turn(struct device *device, struct search *search)
 	bool		goes_on;
 
 	/*
-	 * The scheduler has the shapes, or the clusters, built after the dataset, and then what the dataset lacks for such shapes.
+	 * The scheduler has the shapes, the clusters or the assignment built after the dataset, and then what the dataset lacks for
+	 * such shapes.
 	 */
 	if (search->shapes != NULL && (search->shapes->built[CPU_NUMBER] == NULL ||
 								   (search->arcs > 0 && !suffices(first, search, search->algorithm))))
@@ -428,8 +442,8 @@ cpu_device_turn(struct device *device, struct search *search)
 	goes_on = do_turn(device->private_data, search, built);
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		atomic_fetch_add(&built->brute_us, (uint64_t) (now_us() - began_us));
-	/* clusters stay with the index that they began with, so one more index would be of no use to them */
-	if (!fits && search->question.min_points == 0)
+	/* clusters and assignments stay with the index that they began with, so one more index would be of no use to them */
+	if (!fits && search->question.min_points == 0 && !search->question.assigns)
 		atomic_fetch_add(&first->misfit_us, (uint64_t) (now_us() - began_us));
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 }

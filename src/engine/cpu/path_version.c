@@ -3,6 +3,7 @@
  *		The table of functions of one version of the CPU's hot loops.
  */
 #include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/assign/assign.h"
 #include "engine/cpu/clusters/clusters.h"
 #include "engine/cpu/squares/cells.h"
 #include "engine/cpu/counts/count.h"
@@ -22,5 +23,6 @@ const struct cpu_path CPU_PATH_NAME(cpu_path) = {
 	.neighbours = CPU_PATH_NAME(cpu_neighbours),
 	.arcs_search = CPU_PATH_NAME(cpu_arcs_search),
 	.count = CPU_PATH_NAME(cpu_count),
+	.assign_find = CPU_PATH_NAME(cpu_assign_find),
 	.clusters_work = CPU_PATH_NAME(cpu_clusters_work)
 };

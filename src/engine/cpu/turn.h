@@ -19,6 +19,9 @@
 /* Brute force can compare an observation with this many references in a turn, even if each needs a vector. */
 #define CPU_COLUMNS_MAX ((size_t) 1 << 24)
 
+/* Writing so many pairs of clusters or of an assignment takes some milliseconds: a turn writes no more. */
+#define CPU_TURN_PAIRS_MOST 131072
+
 /*
  * The distance of an observation that has no answer yet because a table of squares leaves it to the index; also of a
  * task without an answer.
@@ -74,6 +77,9 @@ extern bool cpu_turn_counts(struct search *search, struct cpu_built *built,
 
 /* Do a turn of a search for clusters, or for a thinning. */
 extern bool cpu_turn_clusters(struct search *search);
+
+/* Do a turn of a search that assigns. */
+extern bool cpu_turn_assign(struct search *search);
 
 /*
  * Do a turn of a search by a table of squares, cpu_built_cells().  The turn may

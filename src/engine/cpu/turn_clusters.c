@@ -14,9 +14,6 @@
 #include "common/assertion.h"
 #include "engine/cpu/clusters/clusters.h"
 
-/* writing so many answers takes some milliseconds */
-#define ANSWERS_MOST 131072
-
 /* Write the answer of the reference at a place.  Returns false with the failure if it has its keeper's tag. */
 static bool
 write_answer(struct search *search, const struct cpu_clusters *clusters, uint32_t place, uint32_t row)
@@ -45,7 +42,7 @@ bool
 cpu_turn_clusters(struct search *search)
 {
 	uint32_t	left = search->rows - search->first;
-	uint32_t	room = search->columns.room < ANSWERS_MOST ? search->columns.room : ANSWERS_MOST;
+	uint32_t	room = search->columns.room < CPU_TURN_PAIRS_MOST ? search->columns.room : CPU_TURN_PAIRS_MOST;
 	uint32_t	rows = left < room ? left : room;
 	const struct cpu_built *own = search->shapes->built[CPU_NUMBER];
 

@@ -57,6 +57,8 @@ struct device;
  *
  * With min_points, the observations are the references, and the question is for their clusters: k and radii are 0, and the
  * radius is max_distance.  If it thins, it asks for the keeper of each reference (protocol_search.h).
+ *
+ * With assigns, the observations are assigned to references, and each answer has two pairs (protocol_search.h).
  */
 struct question
 {
@@ -70,6 +72,8 @@ struct question
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 	uint32_t	min_points;		/* how many references are around a core point, itself among them; 0: no clusters */
 	bool		thins;			/* thin the references out, in place of clusters; min_points is 1 */
+	bool		assigns;		/* assign observations to references; k, radii and min_points are 0 */
+	uint32_t	capacity;		/* how many observations each reference may have, where the dataset has no weights */
 };
 
 /* The last pair that fitted, where the batch was full before all pairs of an observation were written. */
@@ -90,6 +94,7 @@ struct search
 	struct session *session;
 	uint32_t	slot;			/* the search's slot in the session's ring */
 	struct dataset *dataset;	/* the dataset, sealed and not empty */
+	const struct dataset *asking;	/* the observations of a search that assigns, sealed: columns are theirs; or NULL */
 	bool		stays;			/* later calls can find the dataset by its label */
 	enum geonn_device_choice choice;	/* the devices that may take the search; search_leave_to_cpu changes it */
 	enum geonn_cpu_reason left; /* why a GPU has left the search to the CPU; NONE: no GPU has */
@@ -99,7 +104,7 @@ struct search
 	struct geonn_batch_columns columns;
 	struct dataset *shapes;		/* the arcs of observations that are shapes, with no other columns; NULL: they are points.  The
 								 * device that builds structures of them first copies them from the batch.  Of a search for
-								 * clusters an empty dataset, for what devices build */
+								 * clusters, and of one that assigns, an empty dataset, for what devices build */
 	uint32_t	arcs;			/* how many rows of the batch are arcs of shapes */
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* how many observations the batch has */
@@ -123,7 +128,7 @@ struct search
 	 */
 	uint32_t	answered;
 	uint32_t	pairs;
-	bool		one_each;		/* so far every observation has one pair, and no counts are written */
+	bool		one_each;		/* so far each has one pair, or the two of an assignment, and no counts are written */
 	struct cutoff cutoff;
 	uint32_t	ways[GEONN_DEVICE_KIND_COUNT];	/* by kind of device: how it has answered, bits 1 << enum geonn_way */
 	bool		failed;

@@ -29,7 +29,7 @@ search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_ea
 
 	geonn_assert(rows <= search->rows - search->first - search->answered);
 	geonn_assert(pairs <= search->columns.room - search->pairs);
-	geonn_assert(!one_each || pairs == rows);
+	geonn_assert(!one_each || pairs == rows * (search->question.assigns ? 2 : 1));
 	/* once one observation has more or fewer pairs than one, all observations need their counts */
 	if (search->answered == 0)
 		search->one_each = one_each;

@@ -43,6 +43,8 @@ static const struct
 		0, TRAIT_ONE | TRAIT_SEVERAL | TRAIT_ALL | TRAIT_TIES | CONDITIONS | TRAIT_WEIGHTS, 0},
 	{GEONN_KIND_CPU, WAY_CPU_CLUSTERS, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
 		TRAIT_CLUSTERS, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_ASSIGN, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
+		TRAIT_ASSIGNS, TRAITS_ALL, 0},
 	{GEONN_KIND_CPU, WAY_CPU_COUNTS, GEONN_WAY_ARCS, GEONN_WAY_ARCS,
 		TRAIT_COUNTS | TRAIT_ARCS, TRAITS_ALL, 0},
 	{GEONN_KIND_CPU, WAY_CPU_COUNTS, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
@@ -74,6 +76,7 @@ static const struct
 	{"counts and sums with `overlaps`, radiuses or `differs`", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_WINDOWS},
 	{"the least and the greatest weight within radii", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_EXTREMES},
 	{"clusters, thinning", TRAIT_CLUSTERS | TRAIT_GROUPS | TRAIT_WINDOWS | TRAIT_WEIGHTS},
+	{"assignments, with conditions or without", TRAIT_ASSIGNS | CONDITIONS},
 	{"the nearest line or polygon", TRAIT_ONE | TRAIT_ARCS},
 	{"all lines or polygons within a distance", TRAIT_ALL | TRAIT_ARCS},
 	{"several lines or polygons, with conditions, their nearest places, counts of them", TRAIT_SEVERAL | TRAIT_ARCS},
@@ -99,11 +102,13 @@ static uint32_t
 traits_of(const struct search *search)
 {
 	const struct question *question = &search->question;
-	uint32_t	traits = question->min_points > 0 ? TRAIT_CLUSTERS : question->radii > 0 ? TRAIT_COUNTS :
+	uint32_t	traits = question->assigns ? TRAIT_ASSIGNS : question->min_points > 0 ? TRAIT_CLUSTERS :
+		question->radii > 0 ? TRAIT_COUNTS :
 		question->k == 0 ? TRAIT_ALL : question->k == 1 ? TRAIT_ONE : TRAIT_SEVERAL;
 
 	geonn_assert(question->radii == 0 || question->k == 0);
 	geonn_assert(question->min_points == 0 || (question->radii == 0 && question->k == 0));
+	geonn_assert(!question->assigns || (question->radii == 0 && question->k == 0 && question->min_points == 0));
 	geonn_assert(!question->extremes || question->radii > 0);
 	geonn_assert(!question->places || (search->dataset->columns & GEONN_COLUMN_ARC) != 0);
 	if (question->extremes)
@@ -118,7 +123,7 @@ traits_of(const struct search *search)
 		traits |= TRAIT_RESUMED;
 	if (!geonn_metric_chord_decides(search->dataset->metric))
 		traits |= TRAIT_SPHEROID;
-	if (search->shapes != NULL && question->min_points == 0)
+	if (search->arcs > 0)
 		traits |= TRAIT_SHAPES;
 	for (size_t i = 0; i < COUNT(column_traits); i++)
 		if (search->dataset->columns & column_traits[i].columns)

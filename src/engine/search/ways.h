@@ -16,7 +16,7 @@
 
 #include "engine/search/device.h"
 
-/* What a search asks: exactly one of the first four traits; none of them with TRAIT_CLUSTERS. */
+/* What a search asks: exactly one of the first four traits; none of them with TRAIT_CLUSTERS or TRAIT_ASSIGNS. */
 #define TRAIT_ONE		(1u << 0)	/* the nearest alone */
 #define TRAIT_SEVERAL	(1u << 1)	/* the nearest k, more than one */
 #define TRAIT_ALL		(1u << 2)	/* all within a distance */
@@ -40,7 +40,8 @@
 /* What the observations are, where they are no points of a batch. */
 #define TRAIT_SHAPES	(1u << 17)
 #define TRAIT_CLUSTERS	(1u << 18)	/* the references themselves, and the search asks for their clusters */
-#define TRAITS			19
+#define TRAIT_ASSIGNS	(1u << 19)	/* a dataset of their own, and the search assigns them to references */
+#define TRAITS			20
 
 enum way
 {
@@ -50,6 +51,7 @@ enum way
 	WAY_GPU_NEIGHBOURS,			/* cuda/neighbours/neighbours.cu */
 	WAY_CPU_COUNTS,				/* cpu/turn_counts.c */
 	WAY_CPU_CLUSTERS,			/* cpu/turn_clusters.c */
+	WAY_CPU_ASSIGN,				/* cpu/turn_assign.c */
 	WAY_CPU_SQUARES,			/* cpu/turn_cells.c once the table of squares is made; until then cpu/turn_pairs.c */
 	WAY_CPU_PAIRS				/* cpu/turn_pairs.c */
 };

@@ -367,6 +367,8 @@ free_if_idle(struct session *session)
 	batch_share_leave(session->share);
 	if (session->dataset != NULL)
 		datasets_release(session->dataset);
+	if (session->asking != NULL)
+		datasets_release(session->asking);
 	call_release(session->call);
 	free(session);
 	return true;

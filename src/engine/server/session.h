@@ -34,7 +34,7 @@ struct slot
 	struct search search;
 	struct cutoff cutoff;		/* the cutoff with which the slot's search began (device.h) */
 	struct dataset *shapes;		/* the arcs of the last search's observations, if these are shapes, sealed once copied; or an
-								 * empty dataset, to which the CPU attaches the clusters that the search is for */
+								 * empty dataset, to which the CPU attaches the clusters or the assignment that it is for */
 };
 
 /*
@@ -47,6 +47,8 @@ struct session
 	enum session_state state;
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* the dataset that the session holds, from open or attach on */
+	struct dataset *asking;		/* the dataset of observations that it holds, too, from the first search on that assigns
+								 * these; or NULL */
 	struct call *call;			/* the call that the session works for; NULL: the client has named none */
 	int32_t		pid;			/* the process of the present call, or of the last one; 0: none */
 	int32_t		leader;			/* the process as which admission counts the session: the leader of a parallel worker,
@@ -103,8 +105,9 @@ extern void session_search(struct session *session, const union geonn_message *m
 
 /*
  * slot_begin_shapes() gives a slot a dataset of these columns: GEONN_COLUMN_ARC for the arcs of observations, which a device is
- * to copy from the slot's batch; 0 for the clusters that a search is for.  It returns false with the failure if memory is short.
- * slot_forget_shapes() frees the dataset, if the slot has one, with what devices have built of it; clusters become free soon.
+ * to copy from the slot's batch; 0 for the clusters or the assignment that a search is for.  It returns false with the failure
+ * if memory is short.  slot_forget_shapes() frees the dataset, if the slot has one, with what devices have built of it; clusters
+ * and assignments become free soon.
  */
 extern bool slot_begin_shapes(struct slot *slot, uint32_t columns, struct failure *failure);
 extern void slot_forget_shapes(struct slot *slot);

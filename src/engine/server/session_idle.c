@@ -85,6 +85,9 @@ session_stay(struct session *session, uint32_t kept)
 	session_leave_call(session);
 	datasets_release(session->dataset);
 	session->dataset = NULL;
+	if (session->asking != NULL)
+		datasets_release(session->asking);
+	session->asking = NULL;
 	memset(&session->queue, 0, sizeof(session->queue));
 	session_set_idle(session, true);
 	if (kept >= GEONN_RING_SLOTS)

@@ -37,7 +37,7 @@ send_results(struct session *session, const struct search *search)
 	geonn_assert(search->answered > 0 || search->cutoff.present);
 	geonn_assert(search->answered == 0 || !search->cutoff.present);
 	geonn_assert(search->answered <= search->rows - search->first && search->pairs <= search->columns.room);
-	geonn_assert(!search->one_each || search->pairs == search->answered);
+	geonn_assert(!search->one_each || search->pairs == search->answered * (search->question.assigns ? 2 : 1));
 	call_add(session->call, &(struct geonn_statistics) {
 		.observations = search->answered,
 		.bytes = search->pairs * (sizeof(int64_t) + doubles * sizeof(double)) +
@@ -51,7 +51,7 @@ is_same_question(const struct question *a, const struct question *b)
 {
 	return a->k == b->k && a->ties == b->ties && a->radii == b->radii && a->extremes == b->extremes &&
 		a->places == b->places && a->algorithm == b->algorithm && a->max_distance == b->max_distance &&
-		a->min_points == b->min_points && a->thins == b->thins;
+		a->min_points == b->min_points && a->thins == b->thins && a->assigns == b->assigns && a->capacity == b->capacity;
 }
 
 /* Return whether a request with radii is a count as protocol_search.h describes it. */
@@ -77,6 +77,25 @@ asks_for_clusters(const struct geonn_search *request, const struct dataset *data
 		(dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS | (thins ? GEONN_COLUMN_WEIGHT : 0))) == 0;
 }
 
+/*
+ * Return whether a request with a dataset of observations assigns them as protocol_search.h describes it.  From the first such
+ * request on the session holds the dataset.
+ */
+static bool
+assigns(struct session *session, const struct geonn_search *request)
+{
+	const struct dataset *dataset = session->dataset;
+	const uint32_t kept = GEONN_COLUMN_GROUP | GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES;
+
+	if (session->asking == NULL)
+		session->asking = datasets_attach(request->asking);
+	return session->slots[request->slot].columns.room >= 2 && session->asking != NULL &&
+		session->asking->id == request->asking && request->k == 0 && request->radii == 0 && request->min_points == 0 &&
+		request->flags == 0 && request->rows == session->asking->count && dataset->count > 0 &&
+		session->asking->metric == dataset->metric && (dataset->columns & ~(kept | GEONN_COLUMN_WEIGHT)) == 0 &&
+		session->asking->columns == (dataset->columns & kept);
+}
+
 /* Return whether a client may ask this question.  If not, end the session. */
 static bool
 check_question(struct session *session, const struct geonn_search *request,
@@ -97,6 +116,8 @@ check_question(struct session *session, const struct geonn_search *request,
 		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->min_points > 0 && !asks_for_clusters(request, session->dataset))
 		session_fail_protocol(session, "clusters with another question, or of other references than all");
+	else if (request->asking > 0 && !assigns(session, request))
+		session_fail_protocol(session, "an assignment with another question, or of other observations than all of one dataset");
 	else if (request->radii > 0 && !is_count(request))
 		session_fail_protocol(session, "a count with too many radii, or with radii that do not rise");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
@@ -146,11 +167,11 @@ has_shapes(struct session *session, struct slot *slot, const struct geonn_search
 }
 
 /*
- * See that a slot has an empty dataset, to which the CPU attaches the clusters that a search is for; a search that goes on finds
- * those of the one before.  If memory is short, end the session.
+ * See that a slot has an empty dataset, to which the CPU attaches the clusters, or the assignment, that a search is for; a search
+ * that goes on finds those of the one before.  If memory is short, end the session.
  */
 static bool
-has_clusters(struct session *session, struct slot *slot, const struct geonn_search *request, const struct question *question)
+has_answer(struct session *session, struct slot *slot, const struct geonn_search *request, const struct question *question)
 {
 	struct failure failure;
 
@@ -178,30 +199,39 @@ observe_references(struct geonn_batch_columns *columns, const struct dataset *da
 	columns->tag = tag;			/* answers go there */
 }
 
+/* Return the question of a request, without the radii of a count, which are not checked yet. */
+static struct question
+question_of(const struct geonn_search *request)
+{
+	return (struct question) {
+		.k = request->k,
+		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
+		.places = (request->flags & GEONN_SEARCH_PLACES) != 0,
+		/* there are no other clusters or assignments than those by the index */
+		.algorithm = request->min_points > 0 || request->asking > 0 ? GEONN_ALGORITHM_INDEX :
+			(enum geonn_algorithm) request->algorithm,
+		.max_distance = request->max_distance,
+		.min_points = request->min_points,
+		.thins = (request->flags & GEONN_SEARCH_THIN) != 0,
+		.assigns = request->asking > 0,
+		.capacity = request->capacity
+	};
+}
+
 void
 session_search(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_search *request = &message->search;
-	bool		has_rows = request->min_points == 0;
+	bool		has_rows = request->min_points == 0 && request->asking == 0;
 	struct slot *slot = session_filled_slot(session, request->slot, has_rows ? request->rows : 1);
 	struct search *search;
 	struct cutoff cutoff = {0};
 	double		pairs_each = 0.0;
 	uint32_t	observations = request->rows;
-	struct question question = {
-		.k = request->k,
-		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
-		.places = (request->flags & GEONN_SEARCH_PLACES) != 0,
-		.algorithm = (enum geonn_algorithm) request->algorithm,
-		.max_distance = request->max_distance,
-		.min_points = request->min_points,
-		.thins = (request->flags & GEONN_SEARCH_THIN) != 0
-	};
+	struct question question = question_of(request);
 
-	if (!has_rows)
-		question.algorithm = GEONN_ALGORITHM_INDEX; /* no other clusters */
 	if (slot == NULL || !check_question(session, request, &question) ||
-		!(has_rows ? has_shapes(session, slot, request, &observations) : has_clusters(session, slot, request, &question)))
+		!(has_rows ? has_shapes(session, slot, request, &observations) : has_answer(session, slot, request, &question)))
 		return;
 	geonn_assert(session->dataset->sealed);
 	if (request->radii > 0)
@@ -224,8 +254,9 @@ session_search(struct session *session, const union geonn_message *message)
 	search->dataset = session->dataset;
 	search->question = question;
 	search->columns = slot->columns;
+	search->asking = question.assigns ? session->asking : NULL;
 	if (!has_rows)
-		observe_references(&search->columns, search->dataset);
+		observe_references(&search->columns, question.assigns ? session->asking : search->dataset);
 	search->first = request->first;
 	search->rows = observations;
 	search->shapes = slot->shapes;

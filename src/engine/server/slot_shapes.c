@@ -1,10 +1,10 @@
 /*
  * slot_shapes.c
- *		The shapes that are a slot's observations, or the clusters that its search is for.
+ *		The shapes that are a slot's observations, or the clusters or the assignment that its search is for.
  *
- * The device that takes a search copies the arcs of shapes (cpu/arcs/arcs_probe.c), or attaches the clusters to an empty dataset
- * (cpu/turn_clusters.c).  The slot keeps them for the searches that go on from there: until all observations are answered, the
- * slot's next search begins, or the slot loses its batch.
+ * The device that takes a search copies the arcs of shapes (cpu/arcs/arcs_probe.c), or attaches clusters or an assignment to an
+ * empty dataset (cpu/turn_clusters.c, cpu/turn_assign.c).  The slot keeps them for the searches that go on from there: until all
+ * observations are answered, the slot's next search begins, or the slot loses its batch.
  */
 #include "engine/server/session.h"
 
@@ -24,7 +24,7 @@ slot_forget_shapes(struct slot *slot)
 		return;
 	if (shapes->columns == 0)
 	{
-		/* clusters have bytes for each reference of the dataset, and the server's thread does not wait until they are free */
+		/* clusters and assignments have bytes for each reference, and the server's thread does not wait until these are free */
 		disposal_add(shapes);
 		return;
 	}

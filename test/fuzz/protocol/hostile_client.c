@@ -521,6 +521,14 @@ say_search(struct hostile *hostile, const struct step *step)
 		}
 		search.rows = hostile->references + (step->numbers[0] / 72 % 8 == 0);
 	}
+	if (step->numbers[1] / 640 % 4 == 1 && step->numbers[0] / 288 % 2 && slot->columns.shape == NULL)
+	{
+		/* the references themselves are to be assigned */
+		search.k = search.flags = 0;
+		search.asking = step->numbers[0] % 7 ? hostile->dataset : last_dataset;
+		search.capacity = step->numbers[0] % 5;
+		search.rows = hostile->references + (step->numbers[0] / 72 % 8 == 0);
+	}
 	search.first = step->numbers[0] / 1024 % 2 && slot->answered < search.rows ?
 		slot->answered : 0;
 	ask(hostile, step, GEONN_SEARCH, &search, GEONN_RESULTS);

@@ -35,6 +35,7 @@ struct cpu_references;
 struct cpu_neighbours_piece;
 struct cpu_count_piece;
 struct cpu_cells_building;
+struct cpu_assign;
 struct cpu_clusters;
 struct cpu_cells_search;
 
@@ -62,6 +63,9 @@ struct cpu_path
 
 	/* cpu/counts/count.h */
 	void		(*count) (struct cpu_count_piece *piece);
+
+	/* cpu/assign/assign.h */
+	void		(*assign_find) (struct cpu_assign *assign, const uint32_t *list, uint32_t count);
 
 	/* cpu/clusters/clusters.h */
 	void		(*clusters_work) (struct cpu_clusters *clusters, uint32_t item);
