@@ -28,6 +28,7 @@
 #   make demo-history a day of 2,000 aircraft: which was nearest to a city, and when
 #   make pictures    draws those of doc/pictures again
 #   make demo-coast  how far each city is from the nearest coast, with a map; needs PostGIS
+#   make demo-clusters  where cities are dense, with a map
 #   make stop-demo   stops the demo's server and removes it
 #   make fuzz        fuzzes the protocol, each side, bases and shapes for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
@@ -76,7 +77,7 @@ endif
 export ASSERTIONS
 
 ANYWHERE = help check check-all check-long mutants check-versions check-package check-arm64 check-image check-clients \
-	image image-cuda image-extension demo demo-moving demo-history demo-coast pictures bench-sql bench-caches bench-live typedefs.list dist \
+	image image-cuda image-extension demo demo-moving demo-history demo-coast demo-clusters pictures bench-sql bench-caches bench-live typedefs.list dist \
 	deb repo rpm
 # what a packager puts below DESTDIR replaces nothing
 ANYWHERE += $(if $(DESTDIR),,$(if $(PGXS),install uninstall))
@@ -194,6 +195,13 @@ demo-coast:
 	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/demo/coast/run
+
+demo-clusters:
+	@test/demo/stop ask
+	@test/tools/install-dependencies drawing
+	@test/tools/build-here $(BUILD)
+	+@test/tools/install
+	@test/demo/clusters/run
 
 bench-sql:
 	@test/tools/install-dependencies tests postgis

@@ -236,6 +236,8 @@ sub figures_are_those_of_files
 	system_or_bail('cp', '-r', "$ENV{GEONN_PAGES}/README.md", "$ENV{GEONN_PAGES}/doc", $copy);
 	PostgreSQL::Test::Utils::append_to_file("$copy/README.md", "<!--{gpu; sql large; ^LIMIT 10,; geonn}-->7 h<!--end-->\n");
 	like(figures_differ($copy), qr/^README\.md has other figures than doc\/figures, first in line \d+:\n.*7 h/, 'a figure of other origin is noticed');
+	PostgreSQL::Test::Utils::append_to_file("$copy/README.md", "<!--{gpu; sql huge}-->not measured<!--end-->\n");
+	like(figures_differ($copy), qr/^test\/bench\/all has no part sql huge$/m, 'and so is a section that no benchmark has');
 }
 
 # ---- what the engine prints of itself ----

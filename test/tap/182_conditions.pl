@@ -20,8 +20,6 @@ srand($seed);
 
 my $node = new_server('conditions', preload => 1, initdb => [ '--encoding=UTF8', '--locale=C' ], conf => "statement_timeout = '60s'\njit = off");
 
-sub pick { return $_[int(rand(@_))]; }
-
 # ---- observations ----
 
 # their query, the type of the id in rows, constants for the id

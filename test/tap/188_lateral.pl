@@ -21,8 +21,6 @@ srand($seed);
 
 my $node = new_server('lateral', slow => 1);
 
-sub pick { return $_[ int(rand(@_)) ]; }
-
 # a point: often on a coarse grid, so that ties occur, sometimes NULL or none
 my $latitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.03 THEN 95
 	WHEN random() < 0.4 THEN round(random() * 18 - 9) * 10 ELSE random() * 180 - 90 END};

@@ -20,8 +20,6 @@ srand($seed);
 
 my $node = new_server('own_rows', conf => "statement_timeout = '60s'\njit = off");
 
-sub pick { return $_[ int(rand(@_)) ]; }
-
 my $latitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.03 THEN 95
 	WHEN random() < 0.4 THEN round(random() * 18 - 9) * 10 ELSE random() * 180 - 90 END};
 my $longitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.02 THEN 'NaN'

@@ -24,8 +24,6 @@ srand($seed);
 
 my $node = new_server('sql_shapes', preload => 1, conf => "statement_timeout = '300s'\njit = off");
 
-sub pick { return $_[ int(rand(@_)) ]; }
-
 # ---- distances with 50 digits, of which nothing is shared with src ----
 
 my $sphere = Math::BigFloat->new('6371008.77141505950');

@@ -21,8 +21,6 @@ srand($seed);
 
 my $node = new_server('sql_joins', preload => 1, conf => "statement_timeout = '120s'\njit = off");
 
-sub pick { return $_[ int(rand(@_)) ]; }
-
 # a grid for ties and duplicates, points that PostGIS takes for one, and the sphere's seams
 my $longitude = q{CASE WHEN random() < 0.1 THEN 180 WHEN random() < 0.1 THEN -180 WHEN random() < 0.4 THEN round(random() * 36 - 18) * 10
 	WHEN random() < 0.3 THEN 20 + round(random() * 9) * 2e-11 ELSE random() * 360 - 180 END};

@@ -39,8 +39,6 @@ $node->safe_psql('postgres', q{
 });
 $node->safe_psql('postgres', "CREATE DATABASE statements_$_ TEMPLATE postgres") foreach 1 .. $sessions;
 
-sub pick { return $_[ int(rand(@_)) ]; }
-
 # ---- tables ----
 
 # A grid for ties and duplicates, points that PostGIS takes for one, and the sphere's seams.

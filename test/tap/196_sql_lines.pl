@@ -20,8 +20,6 @@ srand($seed);
 
 my $node = new_server('sql_lines', preload => 1, conf => "statement_timeout = '300s'\njit = off");
 
-sub pick { return $_[ int(rand(@_)) ]; }
-
 sub degrees { return "ST_SetSRID(ST_MakePoint($_[0], greatest(-90, least(90, $_[1]))), 4326)"; }
 
 # 1: all within a few metres, some shorter than a micrometre; 2: near the poles; 3: long, some over a pole and some almost

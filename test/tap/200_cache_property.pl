@@ -134,11 +134,6 @@ note "seed $seed: GEONN_CACHE_SEED=$seed GEONN_CACHE_STEPS=$steps repeats this";
 
 my $node = new_server('caches', preload => 1, conf => "autovacuum = off\nclient_min_messages = error");
 
-sub pick
-{
-	return $_[rand @_];
-}
-
 my $fill = "INSERT INTO obs SELECT nextval('ids'), $place, $zone, random_window(), random_radius(), random_size() FROM generate_series(1, 1000);
 	INSERT INTO ref SELECT nextval('ids'), $place, $zone, random_window(), random_radius(), random_size() FROM generate_series(1, 150);\n";
 

@@ -6,17 +6,12 @@
 use strict;
 use warnings;
 
-use Geonn;
+use Geonn qw(:DEFAULT query);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('prepared', preload => 1, conf => "max_prepared_transactions = 5\n");
-
-sub query
-{
-	return $node->safe_psql('postgres', $_[0]);
-}
 
 # what a session prints that runs these commands, errors and notices included
 sub said

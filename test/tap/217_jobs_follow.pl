@@ -9,19 +9,12 @@
 use strict;
 use warnings;
 
-use Geonn;
+use Geonn qw(:DEFAULT query);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('follow', conf => "shared_preload_libraries = 'geonn, pg_cron'\ncron.database_name = 'postgres'\n");
-
-sub query
-{
-	my ($sql, $database) = @_;
-
-	return $node->safe_psql($database // 'postgres', $sql);
-}
 
 # errors and warnings of these commands
 sub said

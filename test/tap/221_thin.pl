@@ -10,7 +10,7 @@
 use strict;
 use warnings;
 
-use Geonn;
+use Geonn qw(:DEFAULT query error_of);
 use Test::More;
 
 my $seed = $ENV{SEED} // int(time / 86400);
@@ -19,21 +19,6 @@ note("seed: $seed");
 srand($seed);
 
 my $node = new_server('thin', preload => 1, conf => "jit = off\nautovacuum = off\nmax_parallel_workers_per_gather = 0");
-
-sub query
-{
-	my ($sql) = @_;
-
-	return $node->safe_psql('postgres', $sql);
-}
-
-sub error_of
-{
-	my ($sql) = @_;
-	my ($status, $output, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-
-	return $error;
-}
 
 # ---- the definition ----
 

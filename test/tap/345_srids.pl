@@ -10,7 +10,7 @@
 use strict;
 use warnings;
 
-use Geonn;
+use Geonn qw(:DEFAULT query);
 use Test::More;
 
 my $node = new_server('srids', preload => 1, conf => "autovacuum = off\nmax_parallel_workers_per_gather = 0");
@@ -21,13 +21,6 @@ my %areas = (
 	27700 => [ -6, 1, 50, 58 ],
 	25832 => [ 6, 12, 47, 55 ],
 	5070 => [ -120, -70, 25, 48 ]);
-
-sub query
-{
-	my ($sql) = @_;
-
-	return $node->safe_psql('postgres', $sql);
-}
 
 # the error of SQL, without where psql read it
 sub error_of

@@ -26,11 +26,6 @@ srand($seed);
 $ENV{MALLOC_PERTURB_} = 165;
 my $node = new_server('shapes_change', preload => 1, conf => "autovacuum = off\nclient_min_messages = error");
 
-sub pick
-{
-	return $_[ rand @_ ];
-}
-
 # Shapes, many of them with places in common; points; and what plain SQL says of the nearest: rows of an observation, a reference
 # and their distance that are in one of both answers alone.
 $node->safe_psql('postgres', qq{

@@ -25,7 +25,8 @@ our @EXPORT = qw(
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
   status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list create_live_table
-  random_row_change random_live_change bench_lines has_bench_lines shown_lines sql_answer check_as check_roles);
+  random_row_change random_live_change bench_lines has_bench_lines shown_lines sql_answer check_as check_roles pick);
+our @EXPORT_OK = qw(query error_of);
 
 # Seconds that a test waits for what comes soon: only what hangs takes so long, however busy the host is.
 # What has to be fast is measured as work (work_of), or by what comes first.
@@ -42,6 +43,9 @@ our $slow_search = "SELECT count(*) FROM geonn_nearest('many_obs', 'many_ref')";
 # VACUUM passes over a page that another process has pinned, as those that write pages
 # do, and does not make it all-visible.  So a test's VACUUM has nothing written beside it.
 my $nothing_written = "bgwriter_lru_maxpages = 0\ncheckpoint_timeout = 1d\nmax_wal_size = 4GB\n";
+
+# the first server that new_server has made: that of query and error_of
+my $first_server;
 
 # A server that has the extension; conf is text for postgresql.conf, initdb has options of initdb.
 sub new_server
@@ -68,8 +72,28 @@ sub new_server
 	$node->safe_psql('postgres', 'CREATE EXTENSION geonn');
 	create_small_tables($node);
 	create_large_tables($node) if $option{slow};
+	$first_server //= $node;
 	return $node;
 }
+
+sub query
+{
+	my ($sql, $database) = @_;
+
+	return $first_server->safe_psql($database // 'postgres', $sql);
+}
+
+# what psql says of SQL that fails, with SQLSTATE
+sub error_of
+{
+	my ($sql) = @_;
+	my (undef, undef, $error) = $first_server->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+
+	return $error;
+}
+
+# one of these, at random
+sub pick { return $_[ rand @_ ]; }
 
 # Rows of the cache near, of obs and ref, that are not those of a search, and those that are missing.
 sub cache_differences
