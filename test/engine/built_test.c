@@ -219,11 +219,13 @@ test_builder(void)
 	struct asked first = ask(dataset, ROWS, 1, SHORT_WINDOW);
 	struct asked many = ask(dataset, ROWS, 1, LONG_WINDOW);
 	bool		right = is_right(&first);
+	struct cpu_built *built = dataset->built[0];
 	struct failure failure;
 
-	for (int i = 0; i < SEARCHES_MAX && !cpu_built_wants_index(dataset->built[0], &many.search); i++)
-		right = is_right(&many) && right;
-	right = cpu_built_wants_index(dataset->built[0], &many.search) && right;
+	/* as if turns had taken long: a search whose turns do so, as on a busy host, has the index built before it ends */
+	atomic_store(&built->misfit_us, UINT64_MAX);
+	many.search.algorithm = GEONN_ALGORITHM_INDEX;
+	right = cpu_built_wants_index(built, &many.search) && right;
 	many.search.builds = false;
 	report("a search that was taken as one with all that it needs builds nothing",
 		   right && machine.operations->build(&machine, &many.search, &failure) &&
