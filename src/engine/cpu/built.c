@@ -31,8 +31,8 @@
  * references have a form in which it leaves most observations to the index, it is no
  * longer used.
  *
- * Few counts ask for the extremes of weights.  So these come beside the indexes when a search first asks for them; an
- * index that is built later has them from the start.
+ * Counts read sums of weights, thinnings do not, and few counts ask for the extremes of weights.  So sums and extremes come
+ * beside the indexes when a search first asks for them; an index that is built later has them from the start.
  *
  * An index and a table do not change, and live as long as the dataset: a search may go on
  * by another one at each turn, but a search for clusters, or one that assigns, stays with its first index.  Builds of one
@@ -143,36 +143,43 @@ free_index(struct cpu_built *built)
 }
 
 /*
- * Build the extremes of the dataset's weights for the index of `built`: all of them, or none if memory is short.
+ * Build the sums or the extremes of the dataset's weights for the index of `built`, unless it has them: those of all
+ * weights, or of none if memory is short.  *bytes grows by the memory that they take.
  */
 static bool
-build_extremes(struct cpu_built *built, const struct search *search, struct failure *failure)
+build_weights(struct cpu_built *built, const struct search *search, bool extremes, size_t *bytes, struct failure *failure)
 {
-	struct dataset *dataset = search->dataset;
-	size_t		bytes = 0;
+	size_t		added = 0;
 
-	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
+	if (extremes ? built->extremes[0].node != NULL : built->sums[0].before != NULL)
+		return true;
+	for (int i = 0; i < GEONN_WEIGHTS_MAX && search->dataset->weight[i] != NULL; i++)
 	{
-		if (!cpu_extremes_build(&built->extremes[i], search, built->index, i, failure))
+		if (extremes ? !cpu_extremes_build(&built->extremes[i], search, built->index, i, failure) :
+			!cpu_sums_build(&built->sums[i], search, built->index, i, failure))
 		{
 			while (i-- > 0)
-				cpu_extremes_free(&built->extremes[i]);
+			{
+				if (extremes)
+					cpu_extremes_free(&built->extremes[i]);
+				else
+					cpu_sums_free(&built->sums[i]);
+			}
 			return false;
 		}
-		bytes += built->extremes[i].bytes;
+		added += extremes ? built->extremes[i].bytes : built->sums[i].bytes;
 	}
-	atomic_fetch_add(&dataset->built_bytes, bytes);
+	*bytes += added;
 	return true;
 }
 
 /*
- * Build the index of `built`, and for it the sums of the dataset's weights, and their extremes if the indexes of
- * `first` have them.  Note in `first` how long that took.
+ * Build the index of `built`, and for it the sums and the extremes of the dataset's weights if the indexes of `first` have
+ * them.  Note in `first` how long that took.
  */
 static bool
 build_index(struct cpu_built *built, struct cpu_built *first, const struct search *search, struct failure *failure)
 {
-	struct dataset *dataset = search->dataset;
 	int64_t		began_us = now_us();
 	size_t		bytes;
 
@@ -180,22 +187,14 @@ build_index(struct cpu_built *built, struct cpu_built *first, const struct searc
 	if (built->index == NULL)
 		return false;
 	bytes = cpu_index_bytes(built->index);
-	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
-	{
-		if (!cpu_sums_build(&built->sums[i], search, built->index, i, failure))
-		{
-			free_index(built);
-			return false;
-		}
-		bytes += built->sums[i].bytes;
-	}
-	if (atomic_load(&first->has_extremes) && !build_extremes(built, search, failure))
+	if ((atomic_load(&first->has_sums) && !build_weights(built, search, false, &bytes, failure)) ||
+		(atomic_load(&first->has_extremes) && !build_weights(built, search, true, &bytes, failure)))
 	{
 		free_index(built);
 		return false;
 	}
 	atomic_store(&first->build_us, (uint64_t) (now_us() - began_us) + 1);
-	atomic_fetch_add(&dataset->built_bytes, bytes);
+	atomic_fetch_add(&search->dataset->built_bytes, bytes);
 	return true;
 }
 
@@ -224,20 +223,28 @@ cpu_built_add_index(struct cpu_built *built, const struct search *search, struct
 }
 
 bool
-cpu_built_wants_extremes(const struct cpu_built *built, const struct search *search)
+cpu_built_wants_weights(const struct cpu_built *built, const struct search *search)
 {
-	return search->question.extremes && !atomic_load(&built->has_extremes);
+	return search->question.radii > 0 && search->dataset->weight[0] != NULL &&
+		(!atomic_load(&built->has_sums) || (search->question.extremes && !atomic_load(&built->has_extremes)));
 }
 
 bool
-cpu_built_add_extremes(struct cpu_built *built, const struct search *search, struct failure *failure)
+cpu_built_add_weights(struct cpu_built *built, const struct search *search, struct failure *failure)
 {
-	for (struct cpu_built *other = built; other != NULL; other = atomic_load(&other->next))
-		/* An earlier attempt may have built some of the extremes before memory ran short: go on with the others. */
-		if (other->extremes[0].node == NULL && !build_extremes(other, search, failure))
-			return false;
-	atomic_store(&built->has_extremes, true);
-	return true;
+	bool		extremes = search->question.extremes;
+	size_t		bytes = 0;
+	bool		all = true;
+
+	for (struct cpu_built *other = built; other != NULL && all; other = atomic_load(&other->next))
+		all = build_weights(other, search, false, &bytes, failure) &&
+			(!extremes || build_weights(other, search, true, &bytes, failure));
+	atomic_fetch_add(&search->dataset->built_bytes, bytes);
+	if (all)
+		atomic_store(&built->has_sums, true);
+	if (all && extremes)
+		atomic_store(&built->has_extremes, true);
+	return all;
 }
 
 /* Return whether a table of squares could answer a search. */

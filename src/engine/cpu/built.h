@@ -30,7 +30,7 @@ struct cpu_built
 	struct cpu_assign *assign;	/* of observations that are assigned, which have no other part */
 	struct cpu_references references;	/* the references for brute force; not built while x is NULL */
 	size_t		references_bytes;
-	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* sums of each of the dataset's weights, over positions of the index */
+	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* sums of each of the dataset's weights; all 0: not built */
 	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* extremes of each weight; all 0: not built */
 
 	atomic_uint_fast64_t brute_us;	/* how long turns by brute force took */
@@ -65,9 +65,10 @@ struct cpu_built
 	struct cpu_built *_Atomic next;
 
 	/*
-	 * in the list's first struct alone: whether all indexes have their extremes; how long the last build of an
-	 * index took; and how long turns took since then whose windows suit no index
+	 * in the list's first struct alone: whether all indexes have their sums, and their extremes; how long the last build
+	 * of an index took; and how long turns took since then whose windows suit no index
 	 */
+	atomic_bool has_sums;
 	atomic_bool has_extremes;
 	atomic_uint_fast64_t build_us;
 	atomic_uint_fast64_t misfit_us;
@@ -89,11 +90,14 @@ extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *
 extern bool cpu_built_add_index(struct cpu_built *built, const struct search *search,
 								struct failure *failure);
 
-/* Return whether to build the extremes of the dataset's weights before the search's next turn. */
-extern bool cpu_built_wants_extremes(const struct cpu_built *built, const struct search *search);
+/* Return whether to build sums or extremes of the dataset's weights before the search's next turn. */
+extern bool cpu_built_wants_weights(const struct cpu_built *built, const struct search *search);
 
-/* Build the extremes of the dataset's weights for all indexes.  Returns false with the failure if memory is short. */
-extern bool cpu_built_add_extremes(struct cpu_built *built, const struct search *search, struct failure *failure);
+/*
+ * Build what a search reads of the dataset's weights, for all indexes: sums, and extremes if the question asks for them.
+ * Returns false with the failure if memory is short, or if the search is cancelled; what is complete by then stays.
+ */
+extern bool cpu_built_add_weights(struct cpu_built *built, const struct search *search, struct failure *failure);
 
 /*
  * Return the table of squares that answers a search's next turn.  NULL: the dataset has no table,

@@ -201,7 +201,6 @@ build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *
 	 */
 	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
 		built->sums[i].form = exact_sum_form_of(dataset->weight[i], dataset->count);
-	atomic_store(&built->has_extremes, true);
 	return true;
 }
 
@@ -215,7 +214,7 @@ suffices(struct cpu_built *built, const struct search *search, enum geonn_algori
 		return !cpu_arcs_wants_fractions(built->arcs, search) && !cpu_arcs_wants_parts(built->arcs, search);
 	if (algorithm == GEONN_ALGORITHM_BRUTE)
 		return built->references.x != NULL || cpu_turn_by_columns(search);
-	return built->index != NULL && !cpu_built_wants_index(built, search) && !cpu_built_wants_extremes(built, search);
+	return built->index != NULL && !cpu_built_wants_index(built, search) && !cpu_built_wants_weights(built, search);
 }
 
 /*
@@ -335,7 +334,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	if ((built->index == NULL || cpu_built_wants_index(built, search)) &&
 		!cpu_built_add_index(built, search, failure))
 		return false;
-	return !cpu_built_wants_extremes(built, search) || cpu_built_add_extremes(built, search, failure);
+	return !cpu_built_wants_weights(built, search) || cpu_built_add_weights(built, search, failure);
 }
 
 static void

@@ -49,7 +49,7 @@ place_columns(struct cpu_clusters *clusters, void *memory)
 	COLUMN_PLACE(&block, clusters->core, shape->all_nodes);
 	if (clusters->thins)
 	{
-		COLUMN_PLACE(&block, clusters->fate, shape->positions < CLUSTERS_BATCH ? shape->positions : CLUSTERS_BATCH);
+		COLUMN_PLACE(&block, clusters->fate, shape->positions < CLUSTERS_LOT ? shape->positions : CLUSTERS_LOT);
 		return block.bytes < clusters_sort_bytes(clusters) ? clusters_sort_bytes(clusters) : block.bytes;
 	}
 	COLUMN_PLACE(&block, clusters->first_core, shape->all_nodes);
@@ -70,7 +70,7 @@ begin_phase(struct cpu_clusters *clusters, enum clusters_phase phase, int level)
 	else if (phase == CLUSTERS_PLACES || phase == CLUSTERS_NUMBERS || phase == CLUSTERS_RANKS)
 		clusters->items = (uint32_t) (clusters->index->references / BLOCK_PLACES + 1);
 	else if (phase == CLUSTERS_DROP || phase == CLUSTERS_KEEP || phase == CLUSTERS_SETTLE)
-		clusters->items = (clusters->batch_count - 1) / clusters->each + 1;
+		clusters->items = (clusters->lot_count - 1) / clusters->each + 1;
 	else
 		clusters->items = phase == CLUSTERS_INSIDE ? shape->nodes[0] : (shape->positions - 1) / clusters->each + 1;
 	atomic_store(&clusters->next, 0);

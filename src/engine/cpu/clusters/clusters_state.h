@@ -16,8 +16,8 @@
 
 /*
  * The phases, in their order; ACROSS and JOIN alternate, level by level.  A thinning has PLACES, RANKS, then DROP, KEEP and
- * SETTLE for each batch of positions, and BORDER at last (thin.c); its core positions are those that are kept.  In brackets:
- * what a phase goes through; parts are `each` positions of a leaf, or of the batch.
+ * SETTLE for each lot of positions, and BORDER at last (thin.c); its core positions are those that are kept.  In brackets:
+ * what a phase goes through; parts are `each` positions of a leaf, or of the lot.
  */
 enum clusters_phase
 {
@@ -29,9 +29,9 @@ enum clusters_phase
 	CLUSTERS_PLACES,			/* [blocks of references, in the order of the index] the position of each place */
 	CLUSTERS_NUMBERS,			/* [blocks of places] number the sets in the order of places; on one thread */
 	CLUSTERS_RANKS,				/* [blocks of places, by rank] number the positions by their first places; on one thread */
-	CLUSTERS_DROP,				/* [parts of the batch] which have a kept position within the radius */
-	CLUSTERS_KEEP,				/* [parts of the batch] which of the others have no position of the batch before them near */
-	CLUSTERS_SETTLE,			/* [parts of the batch] which of the rest have a kept one there; on one thread */
+	CLUSTERS_DROP,				/* [parts of the lot] which have a kept position within the radius */
+	CLUSTERS_KEEP,				/* [parts of the lot] which of the others have no position of the lot before them near */
+	CLUSTERS_SETTLE,			/* [parts of the lot] which of the rest have a kept one there; on one thread */
 	CLUSTERS_COMPLETE
 };
 
@@ -72,14 +72,14 @@ struct cpu_clusters
 
 	/* of a thinning */
 	uint32_t   *order;			/* [references] places by rank; after RANKS the first place of each position, by number */
-	uint32_t	batch_first;	/* how many positions come before the batch */
-	uint32_t	batch_count;
-	uint8_t    *fate;			/* [batch_count] enum clusters_fate */
+	uint32_t	lot_first;		/* how many positions come before the lot */
+	uint32_t	lot_count;
+	uint8_t    *fate;			/* [lot_count] enum clusters_fate */
 	void	   *memory;
 	size_t		bytes;
 };
 
-/* what is known of a position of the batch */
+/* what is known of a position of the lot */
 enum clusters_fate
 {
 	FATE_OPEN,
@@ -87,14 +87,14 @@ enum clusters_fate
 	FATE_DROPPED
 };
 
-/* so many positions are decided together */
-#define CLUSTERS_BATCH 4096
+/* so many positions are decided together, as a lot */
+#define CLUSTERS_LOT 4096
 
-/* Return the position of a member of the batch. */
+/* Return the position of a member of the lot. */
 static inline uint32_t
 clusters_member(const struct cpu_clusters *clusters, uint32_t member)
 {
-	return clusters->position[clusters->order[clusters->batch_first + member]];
+	return clusters->position[clusters->order[clusters->lot_first + member]];
 }
 
 /* Add a position to the core ones, or remove it.  No other thread may read or write them meanwhile. */

@@ -1,6 +1,6 @@
 /*
  * clusters_walk.c
- *		The work of each phase of clusters on a leaf, part of one, or node of the index; of a thinning on part of a batch.
+ *		The work of each phase of clusters on a leaf, part of one, or node of the index; of a thinning on part of a lot.
  *
  * The places of a dataset ask about each other, so they ask leaf by leaf, or part by part of a leaf where a whole one may take
  * longer than a turn: positions that have one group, and are near each other, are a bundle, and walk through the index together.
@@ -544,7 +544,7 @@ work_on_positions(struct cpu_clusters *clusters, uint32_t first, uint32_t count)
 }
 
 /*
- * Do the present phase's work for positions of the batch that are open: members `first` and on.  DROP drops those that have a
+ * Do the present phase's work for positions of the lot that are open: members `first` and on.  DROP drops those that have a
  * core position before them within the radius, and leaves the others open; KEEP leaves those open, and keeps the others; SETTLE
  * decides each.
  */
@@ -553,7 +553,7 @@ work_on_members(struct cpu_clusters *clusters, uint32_t first)
 {
 	struct walk walk = {.clusters = clusters,.index = clusters->index};
 	uint32_t	count = clusters->each;
-	uint32_t	end = clusters->batch_count - first < count ? clusters->batch_count : first + count;
+	uint32_t	end = clusters->lot_count - first < count ? clusters->lot_count : first + count;
 
 	for (uint32_t member = first; member < end && !walk.stopped; member++)
 	{

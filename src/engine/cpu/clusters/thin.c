@@ -1,15 +1,15 @@
 /*
  * thin.c
- *		Thinning of the references of a dataset on the CPU: in which order, and batch by batch.
+ *		Thinning of the references of a dataset on the CPU: in which order, and lot by lot.
  *
  * A reference is kept unless a kept one before it, by rank, is within the radius.  Only the first reference of a position can be
  * kept, so positions are decided, in the order of their first references (RANKS).  One thread could decide one after the other
- * by a walk for a kept position.  For several threads to work, CLUSTERS_BATCH positions are decided together:
+ * by a walk for a kept position.  For several threads to work, CLUSTERS_LOT positions are decided together:
  *
  * DROP, on all threads, drops those that have a kept position within the radius.  In crowds few are left.
  * The others are added to the core positions.
- * KEEP, on all threads, keeps those that have no position of the batch before them within the radius.  Few are left,
- * unless the order follows places, so that a batch's positions are near each other.
+ * KEEP, on all threads, keeps those that have no position of the lot before them within the radius.  Few are left,
+ * unless the order follows places, so that a lot's positions are near each other.
  * The rest is removed from the core positions, which now are kept.
  * SETTLE, on one thread, decides the rest in their order, and adds what is kept.
  *
@@ -90,23 +90,23 @@ clusters_rank_places(struct cpu_clusters *clusters, size_t first, size_t count)
 	}
 }
 
-/* Begin with the next batch; return its first phase, or the one that follows all batches. */
+/* Begin with the next lot; return its first phase, or the one that follows all lots. */
 static enum clusters_phase
-begin_batch(struct cpu_clusters *clusters)
+begin_lot(struct cpu_clusters *clusters)
 {
-	uint32_t	left = clusters->numbers - clusters->batch_first - clusters->batch_count;
+	uint32_t	left = clusters->numbers - clusters->lot_first - clusters->lot_count;
 
-	clusters->batch_first += clusters->batch_count;
-	clusters->batch_count = left < CLUSTERS_BATCH ? left : CLUSTERS_BATCH;
-	memset(clusters->fate, FATE_OPEN, clusters->batch_count);
+	clusters->lot_first += clusters->lot_count;
+	clusters->lot_count = left < CLUSTERS_LOT ? left : CLUSTERS_LOT;
+	memset(clusters->fate, FATE_OPEN, clusters->lot_count);
 	return left > 0 ? CLUSTERS_DROP : CLUSTERS_BORDER;
 }
 
-/* Add the open positions of the batch to the core ones, or remove them. */
+/* Add the open positions of the lot to the core ones, or remove them. */
 static void
 set_open_core(struct cpu_clusters *clusters, bool are_core)
 {
-	for (uint32_t member = 0; member < clusters->batch_count; member++)
+	for (uint32_t member = 0; member < clusters->lot_count; member++)
 		if (clusters->fate[member] == FATE_OPEN)
 			clusters_set_core(clusters, clusters_member(clusters, member), are_core);
 }
@@ -127,6 +127,6 @@ clusters_next_of_thinning(struct cpu_clusters *clusters)
 		case CLUSTERS_BORDER:
 			return CLUSTERS_COMPLETE;
 		default:
-			return begin_batch(clusters);
+			return begin_lot(clusters);
 	}
 }
