@@ -75,6 +75,9 @@ $node->safe_psql('postgres', q{
 	CREATE DOMAIN zone_of_district AS zone_of_city CHECK (ST_SRID(VALUE) = 25832);
 	CREATE DOMAIN place AS geometry(Point, 25832) CHECK (ST_SRID(VALUE) = 25832);
 	CREATE DOMAIN anything AS geometry;
+	-- each refuses values that are in no pair: a point, and zones
+	CREATE DOMAIN near_place AS geometry(Point, 25832) CHECK (ST_X(VALUE) <> 1e300);
+	CREATE DOMAIN near_zone AS geometry(Polygon, 25832) CHECK (ST_XMax(VALUE) < 1.2);
 	CREATE TABLE domain_z AS SELECT id, kind, g::zone_of_city AS city, g::zone_of_district AS g, g::anything AS plain FROM z;
 	CREATE TABLE domain_p AS SELECT id, kind, g::place AS g, g::anything AS plain FROM p;
 	CREATE INDEX ON domain_z USING gist (g);
@@ -104,6 +107,10 @@ my @cases = (
 	(map { [ 1, "SELECT p.id, z.id FROM any_p p JOIN any_z z ON $_" ] } $on, 'ST_Covers(z.g, p.g)', 'ST_Within(p.g, z.g) AND p.g && z.g', 'ST_CoveredBy(p.g, z.g)', 'ST_Intersects(z.g, p.g)',
 		'ST_Intersects(p.g, z.g) AND z.kind <> p.kind'),
 	(map { [ 1, "SELECT p.id, z.id FROM domain_p p JOIN domain_z z ON $_" ] } $on, 'ST_Within(p.g, z.city) AND z.city && p.g', 'ST_Covers(z.plain, p.plain)', 'ST_Intersects(p.plain, z.g::geometry) AND z.kind <> p.kind'),
+	(map { [ 0, "SELECT p.id, z.id FROM $_" ] } 'p LEFT JOIN z ON ST_Contains(z.g, p.g::near_place) AND z.id < 160', 'p JOIN z ON ST_Intersects(p.g::near_place, z.g) AND z.id < 160',
+		'z LEFT JOIN p ON ST_Covers(z.g, p.g::near_place) AND z.kind <> p.kind WHERE z.id < 160', 'z LEFT JOIN p ON ST_Within(p.g, z.g::near_zone) AND p.id < 20', 'p JOIN z ON ST_Intersects(z.g::near_zone, p.g) AND z.id + p.kind < 140',
+		'p, LATERAL (SELECT id FROM z WHERE ST_Contains(z.g, p.g::near_place) AND z.id < 160 ORDER BY id LIMIT 1) z'),
+	[ 0, "SELECT p.id FROM p WHERE NOT EXISTS (SELECT FROM z WHERE ST_CoveredBy(p.g::near_place, z.g) AND z.id < 160)" ],
 	[ 1, "SELECT p.id, z.id, z.g FROM p LEFT JOIN domain_z z ON $on" ],
 	[ 1, "SELECT z.id, count(p.id) FROM domain_z z LEFT JOIN domain_p p ON $on GROUP BY z.id" ],
 	[ 1, "SELECT p.id FROM domain_p p WHERE NOT EXISTS (SELECT FROM domain_z z WHERE ST_CoveredBy(p.g, z.city) AND z.kind > p.kind)" ],
