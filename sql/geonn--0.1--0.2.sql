@@ -583,7 +583,9 @@ ALTER TABLE geonn_cache_page ENABLE ROW LEVEL SECURITY;
 DROP FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass, integer,
 	double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text,
 	pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision, pg_catalog.name, pg_catalog.text);
-CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass, ref pg_catalog.regclass,
+CREATE FUNCTION geonn_cache_create(name pg_catalog.text,
+								   obs pg_catalog.regclass DEFAULT NULL,
+								   ref pg_catalog.regclass DEFAULT NULL,
 								   k integer DEFAULT 1,
 								   max_distance double precision DEFAULT NULL,
 								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
@@ -599,15 +601,18 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   radius double precision DEFAULT NULL,
 								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text,
 								   radii double precision[] DEFAULT NULL,
-								   weights pg_catalog.name[] DEFAULT NULL)
+								   weights pg_catalog.name[] DEFAULT NULL,
+								   cluster pg_catalog.regclass DEFAULT NULL,
+								   min_points integer DEFAULT NULL)
 	RETURNS pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
 	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[],
 	pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
-	pg_catalog.text, double precision, pg_catalog.text, double precision[], pg_catalog.name[]) IS
-'creates a table of neighbours that geonn_refresh keeps up to date';
+	pg_catalog.text, double precision, pg_catalog.text, double precision[], pg_catalog.name[],
+	pg_catalog.regclass, integer) IS
+'creates a table of neighbours, counts or clusters that geonn_refresh keeps up to date';
 
 DROP FUNCTION geonn_cache_drop(pg_catalog.text, boolean);
 CREATE FUNCTION geonn_cache_drop(name pg_catalog.text, keep_table boolean DEFAULT false,

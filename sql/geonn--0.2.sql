@@ -828,6 +828,9 @@ ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 -- radii, weights	as for geonn_within_count, in place of k: the table then has the columns radius,
 --					count and sums in place of ref_id and distance, and rank is the number of the
 --					radius, from 1 on, by rising radius
+-- cluster, radius, min_points	a relation and what geonn_cluster takes, in place of obs, ref and k: the table
+--					then has the columns id, cluster and kind, and a cluster is the least id of its
+--					core points
 -- replace			when a refresh makes new files for the table, as REFRESH MATERIALIZED
 --					VIEW does, and updates no rows.  'auto': when most rows differ, and
 --					nothing depends on the updates; 'never'; 'always': in each full
@@ -835,7 +838,9 @@ ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 --
 -- The calling role owns the table and the cache; refreshes run as the table's
 -- owner.  Returns the table.
-CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass, ref pg_catalog.regclass,
+CREATE FUNCTION geonn_cache_create(name pg_catalog.text,
+								   obs pg_catalog.regclass DEFAULT NULL,
+								   ref pg_catalog.regclass DEFAULT NULL,
 								   k integer DEFAULT 1,
 								   max_distance double precision DEFAULT NULL,
 								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
@@ -851,18 +856,21 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   radius double precision DEFAULT NULL,
 								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text,
 								   radii double precision[] DEFAULT NULL,
-								   weights pg_catalog.name[] DEFAULT NULL)
+								   weights pg_catalog.name[] DEFAULT NULL,
+								   cluster pg_catalog.regclass DEFAULT NULL,
+								   min_points integer DEFAULT NULL)
 	RETURNS pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
 	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[],
 	pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
-	pg_catalog.text, double precision, pg_catalog.text, double precision[], pg_catalog.name[]) IS
-'creates a table of neighbours that geonn_refresh keeps up to date';
+	pg_catalog.text, double precision, pg_catalog.text, double precision[], pg_catalog.name[],
+	pg_catalog.regclass, integer) IS
+'creates a table of neighbours, counts or clusters that geonn_refresh keeps up to date';
 
 -- Changes the arguments of a cache, or its name: changes has any of name, k,
--- max_distance, radius, radii, weights, metric, by, differs, overlaps, exclude_self,
+-- max_distance, radius, min_points, radii, weights, metric, by, differs, overlaps, exclude_self,
 -- keep_unmatched, ties, invalid, options and replace.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C

@@ -214,8 +214,8 @@ static void
 add_key(const GeonnCache *cache, TupleDesc row_type)
 {
 	ErrorData  *error = geonn_attempt(run_step,
-									  psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)",
-											   geonn_cache_target_name(cache)));
+									  psprintf("ALTER TABLE %s ADD PRIMARY KEY %s",
+											   geonn_cache_target_name(cache), geonn_target_key(row_type)));
 
 	if (error == NULL)
 		return;
@@ -227,7 +227,7 @@ add_key(const GeonnCache *cache, TupleDesc row_type)
 Datum
 geonn_cache_create(PG_FUNCTION_ARGS)
 {
-	NullableDatum *values = geonn_arguments_called(fcinfo, GEONN_CACHE_CREATE);
+	NullableDatum *values;
 	GeonnArguments *arguments;
 	GeonnCache	cache = {.schema = geonn_cache_schema(fcinfo)};
 	GeonnJoin  *join;
@@ -244,6 +244,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	int64		run;
 
 	geonn_check_may_search();
+	values = geonn_arguments_called(fcinfo, GEONN_CACHE_CREATE);
 	geonn_cache_check_primary();
 	arguments = geonn_arguments_read(GEONN_CACHE_CREATE, values);
 	cache.name = arguments->name;

@@ -3,13 +3,14 @@
  *		What a cache asks: the arguments that it keeps, the join that they make, and the columns that its
  *		table has for the answer.
  *
- * The arguments of a cache are those of geonn_nearest, geonn_within or geonn_within_count.  The same table describes
- * them (join/arguments.c), when the cache is made and in each refresh.
+ * The arguments of a cache are those of geonn_nearest, geonn_within, geonn_within_count or
+ * geonn_cluster.  The same table describes them (join/arguments.c), when the cache is made and in
+ * each refresh.
  *
  * The column geonn_cache.arguments is an object of arguments by name, with those of the table in
  * join/arguments.c that caches have.  One that is NULL is left out, and one that is not there
- * has its default, so a cache lives on when an argument is added.  A cache has arguments of k, of
- * the radius or of radii, never of two of them.  PostgreSQL's own functions turn values into JSON and back, as in a
+ * has its default, so a cache lives on when an argument is added.  A cache has arguments of one
+ * question, never of two.  PostgreSQL's own functions turn values into JSON and back, as in a
  * row with a column for each argument: so a value can be given in changes in all ways in
  * which jsonb_populate_record takes it.
  *
@@ -141,18 +142,19 @@ set_from_object(NullableDatum *values, Jsonb *object)
 
 /* ---- what a cache keeps ---- */
 
-static const char question_detail[] = "A cache has the k nearest references, all references within radius, or how many are within radii.";
+static const char question_detail[] = "A cache has the k nearest references, all references within radius, how many are within radii, or the clusters of one relation.";
 
 /* Set the arguments of other questions than the cache's own to NULL.  Raises an error unless they had their defaults. */
 static void
 check_question(NullableDatum *values)
 {
 	const char *question;
+	int			asked = geonn_arguments_question(values, &question);
 	const GeonnArgument *excluded = geonn_arguments_of_one_question(values, &question);
 
 	if (excluded == NULL)
 		return;
-	if (geonn_argument_questions(excluded) == GEONN_OF_RADII)
+	if (asked != GEONN_OF_CLUSTERS && geonn_argument_questions(excluded) == GEONN_OF_RADII)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s is given without radii", excluded->name),
@@ -162,7 +164,7 @@ check_question(NullableDatum *values)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("%s is given together with %s", question, excluded->name),
 			 errdetail_internal("%s", question_detail),
-			 strcmp(question, "radii") == 0 ? errhint("Leave %s out.", excluded->name) :
+			 asked != GEONN_OF_RADIUS ? errhint("Leave %s out.", excluded->name) :
 			 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
 }
 
@@ -208,11 +210,12 @@ next_key(JsonbIterator **iterator, JsonbValue *value)
 
 /*
  * Raise an error unless the keys of an object are arguments of a cache.  Changes may also have the key name, for the
- * cache's name, and may have null only as a value of arguments that allow it.  Returns the questions for which k,
- * radius or radii is given and not null, as bits GEONN_OF_...
+ * cache's name, and may have null only as a value of arguments that allow it.  Returns the questions for which an
+ * argument that asks them is given and not null, as bits GEONN_OF_...; radius asks for clusters where these are the
+ * cache's own question (`present`).
  */
 static int
-check_keys(Jsonb *object, bool is_changes)
+check_keys(Jsonb *object, bool is_changes, int present)
 {
 	int			code = is_changes ? ERRCODE_INVALID_PARAMETER_VALUE : ERRCODE_DATA_CORRUPTED;
 	JsonbIterator *iterator = JsonbIteratorInit(&object->root);
@@ -242,8 +245,9 @@ check_keys(Jsonb *object, bool is_changes)
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 		if (value.type != jbvNull)
 		{
-			if (strcmp(key, "k") == 0 || strcmp(key, "radius") == 0 || strcmp(key, "radii") == 0)
-				asked |= geonn_argument_questions(argument);
+			int			asks = argument != NULL ? geonn_argument_asks(argument) : 0;
+
+			asked |= asks != 0 && (geonn_argument_questions(argument) & present) != 0 ? present : asks;
 		}
 		else if (is_changes && (argument == NULL || !may_be_null(argument)))
 			ereport(ERROR,
@@ -272,7 +276,7 @@ kept_values(const GeonnCache *cache, GeonnArguments **arguments)
 	for (int i = 0; i < geonn_argument_count; i++)
 		values[i].isnull = true;
 	error_context_stack = &context;
-	(void) check_keys(cache->arguments, false);
+	(void) check_keys(cache->arguments, false, 0);
 	set_from_object(values, cache->arguments);
 	if (arguments != NULL)
 	{
@@ -296,16 +300,23 @@ geonn_kept_arguments(const GeonnCache *cache)
 
 /* ---- changes ---- */
 
+/* Return what the table of a cache of these questions has, as bits GEONN_OF_... */
+static const char *
+contents_of(int questions)
+{
+	return (questions & GEONN_OF_CLUSTERS) != 0 ? "clusters" : (questions & GEONN_OF_RADII) != 0 ? "counts" : "neighbours";
+}
+
 /*
- * Check changes, or raise an error.  Returns the question for which k, radius or radii is given and not null, as a bit
- * GEONN_OF_...; 0: none is given.
+ * Check changes of a cache with the question `present`, or raise an error.  Returns the question that the changes ask, as a
+ * bit GEONN_OF_...; 0: none.
  */
 static int
-check_changes(Jsonb *changes)
+check_changes(Jsonb *changes, int present)
 {
-	int			asked = check_keys(changes, true);
+	int			asked = check_keys(changes, true, present);
 
-	if ((asked & (asked - 1)) != 0)
+	if ((asked & (asked - 1)) != 0 && ((asked | present) & GEONN_OF_CLUSTERS) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("changes has more than one of k, radius and radii"),
@@ -317,16 +328,15 @@ check_changes(Jsonb *changes)
 Jsonb *
 geonn_change_arguments(const GeonnCache *cache, Jsonb *changes)
 {
-	int			asked = check_changes(changes);
 	NullableDatum *values = kept_values(cache, NULL);
 	const char *question;
-	bool		counts = geonn_arguments_question(values, &question) == GEONN_OF_RADII;
+	int			present = geonn_arguments_question(values, &question);
+	int			asked = check_changes(changes, present);
 
-	if (asked != 0 && counts != (asked == GEONN_OF_RADII))
+	if (asked != 0 && strcmp(contents_of(asked), contents_of(present)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 counts ? errmsg("a cache of counts cannot become one of neighbours") :
-				 errmsg("a cache of neighbours cannot become one of counts"),
+				 errmsg("a cache of %s cannot become one of %s", contents_of(present), contents_of(asked)),
 				 errdetail("Their tables have other columns."),
 				 errhint("Create a new cache with geonn_cache_create.")));
 	for (int i = 0; i < geonn_argument_count; i++)
@@ -356,29 +366,50 @@ check_relation(const GeonnCache *cache, Oid relation, const char *argument)
 GeonnJoin *
 geonn_cache_join(const GeonnCache *cache)
 {
-	check_relation(cache, cache->obs, "obs");
+	GeonnArguments *arguments = geonn_kept_arguments(cache);
+
+	check_relation(cache, cache->obs, arguments->join->question.min_points > 0 ? "cluster" : "obs");
 	check_relation(cache, cache->ref, "ref");
-	return geonn_make_join(geonn_kept_arguments(cache));
+	return geonn_make_join(arguments);
 }
+
+/* Return whether the cache is one of clusters. */
+static bool
+has_clusters(const GeonnCache *cache)
+{
+	return geonn_kept_arguments(cache)->join->question.min_points > 0;
+}
+
+/* What hint_at_alter() says of a cache. */
+typedef struct AlterHint
+{
+	const char *name;
+	const char *options;		/* an example */
+} AlterHint;
 
 /* Error callback: if a column is missing, hint at geonn_cache_alter(), which can name another one. */
 static void
-hint_at_alter(void *name)
+hint_at_alter(void *state)
 {
+	const AlterHint *hint = state;
 	int			code = geterrcode();
 
 	if (code == ERRCODE_UNDEFINED_COLUMN || code == ERRCODE_AMBIGUOUS_COLUMN)
-		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by, differs, overlaps and weights, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
-				quote_literal_cstr(name));
+		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by, differs, overlaps and weights, as in SELECT geonn_cache_alter(%s, '{\"options\": %s}').",
+				quote_literal_cstr(hint->name), hint->options);
 }
 
 GeonnJoin *
 geonn_cache_join_again(const GeonnCache *cache)
 {
+	AlterHint	hint = {
+		cache->name,
+		has_clusters(cache) ? "{\"lat\": \"y\", \"lon\": \"x\"}" : "{\"obs_lat\": \"y\", \"obs_lon\": \"x\"}"
+	};
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
 		.callback = hint_at_alter,
-		.arg = cache->name
+		.arg = &hint
 	};
 	GeonnJoin  *join;
 
@@ -412,6 +443,12 @@ static const TargetDefinition count_columns[] = {
 	{"sums", FLOAT8ARRAYOID}
 };
 
+static const TargetDefinition cluster_columns[] = {
+	[TARGET_OBSERVATION_ID] = {"id", InvalidOid},
+	[TARGET_CLUSTER] = {"cluster", InvalidOid},
+	{"kind", TEXTOID}
+};
+
 StaticAssertDecl(lengthof(pair_columns) <= TARGET_COLUMNS_MAX && lengthof(count_columns) <= TARGET_COLUMNS_MAX,
 				 "a target has too many columns");
 
@@ -425,9 +462,10 @@ id_column(const GeonnJoin *join, TargetColumn column)
 TupleDesc
 geonn_cache_row_type(const GeonnJoin *join)
 {
+	bool		clusters = join->question.min_points > 0;
 	bool		counts = join->question.radii > 0;
-	const TargetDefinition *columns = counts ? count_columns : pair_columns;
-	int			count = counts ? lengthof(count_columns) : lengthof(pair_columns);
+	const TargetDefinition *columns = clusters ? cluster_columns : counts ? count_columns : pair_columns;
+	int			count = clusters ? lengthof(cluster_columns) : counts ? lengthof(count_columns) : lengthof(pair_columns);
 	TupleDesc	type = CreateTemplateTupleDesc(count);
 
 	for (int i = 0; i < count; i++)
@@ -446,6 +484,19 @@ geonn_cache_row_type(const GeonnJoin *join)
 	}
 	TupleDescFinalize(type);
 	return BlessTupleDesc(type);
+}
+
+bool
+geonn_target_is_key(TupleDesc row_type, int column)
+{
+	return column == TARGET_OBSERVATION_ID ||
+		(column == TARGET_RANK && strcmp(NameStr(TupleDescAttr(row_type, column)->attname), "rank") == 0);
+}
+
+const char *
+geonn_target_key(TupleDesc row_type)
+{
+	return geonn_target_is_key(row_type, TARGET_RANK) ? "(obs_id, rank)" : "(id)";
 }
 
 void
@@ -469,7 +520,7 @@ geonn_cache_definitions(const GeonnJoin *join)
 		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", NameStr(column->attname),
 						 geonn_type_sql(column->atttypid, column->atttypmod, column->attcollation));
 		/* With NOT NULL here, ADD PRIMARY KEY need not scan all rows for NULLs. */
-		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
+		if (geonn_target_is_key(type, i))
 			appendStringInfoString(&text, " NOT NULL");
 	}
 	return text.data;
@@ -489,8 +540,10 @@ geonn_cache_check_ids(const GeonnJoin *join)
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("id column \"%s\" of %s has type %s, which has no order", id->name,
 						join->observations->title, format_type_be(id->type)),
-				 errdetail("The primary key of a cache's table, (obs_id, rank), is in the btree order of the type."),
-				 errhint("Use a column of another type as id, by obs_id in options or in a view.")));
+				 errdetail("The primary key of a cache's table, %s, is in the btree order of the type.",
+						   geonn_target_key(geonn_cache_row_type(join))),
+				 errhint("Use a column of another type as id, by %s in options or in a view.",
+						 join->question.min_points > 0 ? "id" : "obs_id")));
 }
 
 static const char *
@@ -512,8 +565,8 @@ geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id)
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("ids of relation \"%s\" are not unique", name_of_observations(cache)),
 			 errdetail("Id %s occurs more than once.", OidOutputFunctionCall(output, id)),
-			 errhint("Name another column as obs_id in options, or give cache \"%s\" a view that has each id once.",
-					 cache->name)));
+			 errhint("Name another column as %s in options, or give cache \"%s\" a view that has each id once.",
+					 has_clusters(cache) ? "id" : "obs_id", cache->name)));
 }
 
 void

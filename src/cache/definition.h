@@ -11,14 +11,15 @@
 
 /*
  * The first columns of a target.  In the target of counts, rank is the number of the radius, from 1 on, and the columns
- * after rank are radius, count and sums.
+ * after rank are radius, count and sums.  In that of clusters, cluster and kind come after the id, and no rank does.
  */
 typedef enum TargetColumn
 {
 	TARGET_OBSERVATION_ID,
 	TARGET_RANK,
 	TARGET_REFERENCE_ID,
-	TARGET_DISTANCE
+	TARGET_DISTANCE,
+	TARGET_CLUSTER = TARGET_RANK
 } TargetColumn;
 
 /* a target has at most this many columns */
@@ -48,6 +49,10 @@ extern GeonnJoin *geonn_cache_join_again(const GeonnCache *cache);
 /* Return the target's columns, as a row type for the join; and as column definitions in SQL. */
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);
+
+/* Return whether the column, from 0 on, is part of the target's primary key; and that key's columns, with parentheses. */
+extern bool geonn_target_is_key(TupleDesc row_type, int column);
+extern const char *geonn_target_key(TupleDesc row_type);
 
 /* Find the attribute numbers, in a target, of the columns of a row type, [row_type->natts]. */
 extern void geonn_target_attributes(Oid target, TupleDesc row_type, AttrNumber *attributes);

@@ -26,7 +26,7 @@
  * Rows are divided into partitions by a hash of their ids.  Each partition has a sum of 128 bits: the
  * hash of each row that the search returns is added, and the hash of each row of the table is
  * subtracted.  Only partitions whose sum is not zero then matter.  Their observations are searched for
- * again, these rows and those of the table are sorted by the primary key, (obs_id, rank), and merged:
+ * again, these rows and those of the table are sorted by the primary key, and merged:
  * a row that only the search has is inserted, a row that only the table has is deleted, and one that
  * both have, with other values, is updated.
  *
@@ -63,6 +63,7 @@
 
 #include "cache/full_search.h"
 #include "cache/changed_pages.h"
+#include "cache/cluster_rows.h"
 #include "cache/siphash.h"
 #include "cache/sorted_rows.h"
 
@@ -276,8 +277,8 @@ delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *l
 BaselineBuild *
 geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
-	/* A baseline stores points, and cannot store shapes. */
-	if (geonn_join_has_shapes(join))
+	/* A baseline stores points, and cannot store shapes.  The rows of clusters depend on points at any distance. */
+	if (geonn_join_has_shapes(join) || join->question.min_points > 0)
 		last_run->plan = BASELINES_SKIP;
 	if (last_run->plan == BASELINES_SKIP)
 		delete_baselines(cache, join, last_run);
@@ -377,6 +378,16 @@ set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, 
 		build->reaches[number] = geonn_rounded_up(DatumGetFloat8(values[TARGET_DISTANCE]));
 }
 
+/* Take a row of clusters, which depends on all points: none is left out before the search. */
+static void
+take_clustered(void *state, const Datum *values, const bool *nulls)
+{
+	FullSearch *full = state;
+
+	if (full->wants == NULL || full->wants(full->state, values[TARGET_OBSERVATION_ID]))
+		full->consume(full->state, values, nulls);
+}
+
 /*
  * Search with the active snapshot.  Rows come roughly in the order in which observations are read.  Raises
  * an error about a NULL id.  Returns the number of rows.
@@ -394,6 +405,8 @@ search_fully(FullSearch *full)
 
 	if (full->wants != NULL)
 		join.invalid = GEONN_INVALID_COUNTED;
+	if (join.question.min_points > 0)
+		return geonn_visit_clusters(&join, full->row_type, take_clustered, full);
 	full->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	full->has_read = false;
 	search = geonn_search_begin(&join, full->row_type);

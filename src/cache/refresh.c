@@ -149,12 +149,15 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 
 /* ---- by changes or fully ---- */
 
-/* Return why a cache of such a join is refreshed fully. */
+/* Return why a cache of such a join is always refreshed fully; NULL: it is not. */
 static const char *
-reason_of_shapes(const GeonnJoin *join)
+reason_of_no_baselines(const GeonnJoin *join)
 {
-	return geonn_has_shapes(join->references) ? "references are lines and polygons" :
-		"observations are lines and polygons";
+	if (join->question.min_points > 0)
+		return "clusters depend on all points";
+	if (geonn_has_shapes(join->references))
+		return "references are lines and polygons";
+	return geonn_join_has_shapes(join) ? "observations are lines and polygons" : NULL;
 }
 
 static void
@@ -174,20 +177,20 @@ refresh_rows(Refresh *refresh)
 		refresh->result->mode = "unchanged";
 		refresh->result->rows = last_run->rows;
 	}
-	else if (geonn_join_has_shapes(join))
-		refresh_fully(refresh, reason_of_shapes(join), false, false);
+	else if (reason_of_no_baselines(join) != NULL)
+		refresh_fully(refresh, reason_of_no_baselines(join), false, false);
 	else if (!last_run->has_baselines)
 	{
 		refresh_fully(refresh, "the last run left no baselines", false, !may_have_shapes);
 		if (geonn_join_has_shapes(join))
-			refresh->result->reason = reason_of_shapes(join);
+			refresh->result->reason = reason_of_no_baselines(join);
 	}
 	else if (!geonn_refresh_by_changes(refresh->cache, refresh->join, refresh->row_type, last_run,
 									   refresh->mode == REFRESH_INCREMENTAL, refresh->result))
 	{
 		bool		met_shapes = geonn_join_has_shapes(join);
 
-		refresh_fully(refresh, met_shapes ? reason_of_shapes(join) : "much has changed", true, !met_shapes);
+		refresh_fully(refresh, met_shapes ? reason_of_no_baselines(join) : "much has changed", true, !met_shapes);
 	}
 }
 

@@ -2,9 +2,10 @@
  * sorted_rows.c
  *		Rows of a cache's table in the order of its primary key, and how they differ from a search's.
  *
- * The key is (obs_id, rank).  Ids are compared by the function of their type's btree operator
- * class, with the column's collation, as the key's index compares them.  The function is found by
- * the type, not by a name, so that no other function can take its place.
+ * The key is (obs_id, rank), or (id) of clusters, whose rows count as those of rank 1.  Ids are
+ * compared by the function of their type's btree operator class, with the column's collation, as
+ * the key's index compares them.  The function is found by the type, not by a name, so that no other
+ * function can take its place.
  *
  * For few observations, their rows are looked up by the primary key, one id after the other in the
  * key's order, so that a page with rows of several observations is read once.  For many, the whole
@@ -43,6 +44,7 @@
 struct SortedRows
 {
 	TupleDesc	row_type;
+	bool		has_ranks;		/* the rank is part of the key */
 	Tuplesortstate *sort;
 	SortSupportData order;		/* the order of observations' ids */
 	TupleTableSlot *write_slot;
@@ -149,8 +151,9 @@ create_sort(TupleDesc row_type, int memory)
 	bool		nulls_first[] = {false, false};
 
 	rows->row_type = row_type;
+	rows->has_ranks = geonn_target_is_key(row_type, TARGET_RANK);
 	order_of_column(id, &rows->order);
-	rows->sort = tuplesort_begin_heap(type, lengthof(columns), columns, operators, collations,
+	rows->sort = tuplesort_begin_heap(type, rows->has_ranks ? lengthof(columns) : 1, columns, operators, collations,
 									  nulls_first, memory, NULL, TUPLESORT_NONE);
 	rows->write_slot = MakeSingleTupleTableSlot(type, &TTSOpsVirtual);
 	rows->read_slot = MakeSingleTupleTableSlot(type, &TTSOpsMinimalTuple);
@@ -165,7 +168,7 @@ geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values, co
 	TupleTableSlot *slot = rows->write_slot;
 	int			columns = rows->row_type->natts;
 
-	Assert(!rows->sorted && !nulls[TARGET_OBSERVATION_ID] && !nulls[TARGET_RANK]);
+	Assert(!rows->sorted && !nulls[TARGET_OBSERVATION_ID] && !(rows->has_ranks && nulls[TARGET_RANK]));
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, columns * sizeof(Datum));
 	memcpy(slot->tts_isnull, nulls, columns * sizeof(bool));
@@ -195,7 +198,7 @@ compare_keys(const SortedRows *rows, Datum id, int32 rank, Datum other_id, int32
 static int32
 rank_of(const SortedRows *rows)
 {
-	return DatumGetInt32(rows->values[TARGET_RANK]);
+	return rows->has_ranks ? DatumGetInt32(rows->values[TARGET_RANK]) : 1;
 }
 
 /*

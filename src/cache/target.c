@@ -99,15 +99,15 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 							NameStr(expected->attname), format_type_be(expected->atttypid)),
 					 errdetail("After the cache was made, the table was altered, or ids got another type."),
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
-		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
+		if (geonn_target_is_key(row_type, i))
 			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
 	}
 	if (!bms_equal(get_primary_key_attnos(cache->target, false, &constraint), key))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the table of cache \"%s\" has no primary key (obs_id, rank)", cache->name),
-				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank).",
-						 geonn_cache_target_name(cache))));
+				 errmsg("the table of cache \"%s\" has no primary key %s", cache->name, geonn_target_key(row_type)),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY %s.",
+						 geonn_cache_target_name(cache), geonn_target_key(row_type))));
 }
 
 /* ---- what would make a replaced table wrong ---- */
@@ -147,6 +147,15 @@ kind_of_table(const GeonnReplacement *replacement)
 	return NULL;
 }
 
+/* Return whether a search may find NULLs for a column of the target: of what is unmatched, or noise. */
+static bool
+may_be_null(const GeonnJoin *join, int column)
+{
+	if (join->question.min_points > 0)
+		return column == TARGET_CLUSTER;
+	return join->keep_unmatched && (column == TARGET_REFERENCE_ID || column == TARGET_DISTANCE);
+}
+
 static const char *
 columns(const GeonnReplacement *replacement)
 {
@@ -170,8 +179,7 @@ columns(const GeonnReplacement *replacement)
 			if (column->atttypid != wanted->atttypid || column->atttypmod != wanted->atttypmod ||
 				column->attcollation != wanted->attcollation || column->attgenerated != '\0')
 				return psprintf("its column %s was altered", quote_identifier(NameStr(column->attname)));
-			if (column->attnotnull && replacement->join->keep_unmatched &&
-				(j == TARGET_REFERENCE_ID || j == TARGET_DISTANCE))
+			if (column->attnotnull && may_be_null(replacement->join, j))
 				return psprintf("its column %s is NOT NULL", quote_identifier(NameStr(column->attname)));
 		}
 		known += column->attisdropped;

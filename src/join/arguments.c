@@ -150,12 +150,22 @@ read_capacity(const GeonnArgument *argument, Datum value, GeonnArguments *argume
 	question->k = 1;
 }
 
-/* Read the radius; a cache has a radius in place of k. */
+/* Read the radius; a cache has a radius in place of k.  The radius of a cache of clusters is read after min_points. */
 static void
 read_radius(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
-	read_max_distance(argument, value, arguments);
+	if (arguments->join->question.min_points > 0)
+		read_cluster_radius(argument, value, arguments);
+	else
+		read_max_distance(argument, value, arguments);
 	arguments->join->question.k = 0;
+}
+
+/* Read the relation of a cache of clusters, whose points are observations and references. */
+static void
+read_cluster(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->obs = arguments->ref = DatumGetObjectId(value);
 }
 
 static int
@@ -298,7 +308,7 @@ read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 	geonn_parse_options(DatumGetJsonbP(value),
 						arguments->function == GEONN_NEAREST_POINTS ||
 						arguments->function == GEONN_WITHIN_COUNT_POINTS ? GEONN_OPTIONS_POINTS :
-						(BIT(arguments->function) & ONE_SIDE) != 0 ? GEONN_OPTIONS_CLUSTERS :
+						question->min_points > 0 ? GEONN_OPTIONS_CLUSTERS :
 						GEONN_OPTIONS_JOIN, &arguments->options);
 	question->device = arguments->options.device;
 	question->algorithm = arguments->options.algorithm;
@@ -353,6 +363,7 @@ static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
 static const char cluster_radius_hint[] = "Give metres, as in 100.";
+static const char cluster_hint[] = "Name a table or view, as in geonn_cache_create('stops', cluster => 'stop', radius => 100, min_points => 3).";
 static const char min_points_hint[] = "Give 1 for connected points, 2 for those that are not alone, or more for crowds.";
 static const char capacity_hint[] = "Give the most observations that a reference may have; or leave it out, and name a column of the references by capacity_column.";
 static const char radii_hint[] = "Give an array of metres, as in '{1000, 5000}'.";
@@ -387,31 +398,34 @@ static const struct config_enum_entry partition_words[] = {
 /* The arguments, in the order in which they are read and shown. */
 const GeonnArgument geonn_arguments[] = {
 	{"name", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, "Give the name of the cache.", false, KEEP(arguments.name)},
-	{"obs", RELATIONS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.obs)},
+	{"obs", RELATIONS | CREATE | SHARDS, GEONN_OWN_ANY | GEONN_OF_TWO_SIDES, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.obs)},
 	{"obs_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.obs_sql)},
 	{"lat", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", false, KEEP(arguments.latitudes)},
 	{"lon", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", false, KEEP(arguments.longitudes)},
-	{"ref", RELATIONS | POINTS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
+	{"ref", RELATIONS | POINTS | CREATE | SHARDS, GEONN_OWN_ANY | GEONN_OF_TWO_SIDES, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
 	{"ref_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
 	{"points", BIT(GEONN_CLUSTER) | BIT(GEONN_THIN), GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
 	{"points_sql", BIT(GEONN_CLUSTER_SQL) | BIT(GEONN_THIN_SQL), GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
-	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
+	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K | GEONN_ASKS, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
 	{"capacity", ASSIGNS, GEONN_OWN_ANY, INT4OID, "1", capacity_hint, true, READ(read_capacity, NULL)},
 	{"capacity_column", ASSIGNS, GEONN_OWN_ANY, NAMEOID, NULL, NULL, true, KEEP(arguments.capacity_column)},
 	{"max_distance", NEAREST | CACHES | ASSIGNS, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
-	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
+	{"radius", WITHIN | SHARDS, GEONN_OWN_ANY | GEONN_OF_RADIUS | GEONN_ASKS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
 	{"radius", CLUSTERS, GEONN_OWN_ANY, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_cluster_radius, NULL)},
 	{"spacing", THINS, GEONN_OWN_ANY, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_spacing, NULL)},
 	{"priority", THINS, GEONN_OWN_ANY, NAMEOID, NULL, NULL, true, READ(read_priority, NULL)},
 	{"min_points", CLUSTERS, GEONN_OWN_ANY, INT4OID, "1", min_points_hint, true, READ(read_min_points, NULL)},
-	{"radii", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, FLOAT8ARRAYOID, NULL, radii_hint, true, READ(read_radii, NULL)},
+	{"min_points", KEPT, GEONN_OWN_ANY | GEONN_OF_CLUSTERS | GEONN_ASKS, INT4OID, NULL, min_points_hint, true, READ(read_min_points, NULL)},
+	{"cluster", CREATE, GEONN_OWN_ANY | GEONN_OF_CLUSTERS | GEONN_ASKS, REGCLASSOID, NULL, cluster_hint, false, READ(read_cluster, NULL)},
+	{"radius", KEPT, GEONN_OWN_ANY | GEONN_OF_RADIUS | GEONN_OF_CLUSTERS | GEONN_ASKS, FLOAT8OID, NULL, cluster_radius_hint, true, READ(read_radius, NULL)},
+	{"radii", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII | GEONN_ASKS, FLOAT8ARRAYOID, NULL, radii_hint, true, READ(read_radii, NULL)},
 	{"weights", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, NAMEARRAYOID, NULL, NULL, true, READ(read_weights, NULL)},
 	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
 	{"by", JOINS | ONE_SIDE, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
-	{"differs", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_differs, NULL)},
+	{"differs", JOINS, GEONN_OWN_DEFAULT | GEONN_OF_TWO_SIDES, NAMEARRAYOID, NULL, NULL, true, READ(read_differs, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
-	{"exclude_self", JOINS & ~ASSIGNS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
+	{"exclude_self", JOINS & ~ASSIGNS, GEONN_OWN_DEFAULT | GEONN_OF_TWO_SIDES, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
 	{"keep_unmatched", ALL & ~(COUNTS | ONE_SIDE), GEONN_OWN_ANY | GEONN_OF_K | GEONN_OF_RADIUS, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
 	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", word_hint, true, READ(read_ties, ties_words)},
 	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
@@ -445,6 +459,14 @@ int
 geonn_argument_questions(const GeonnArgument *argument)
 {
 	return argument->traits & GEONN_OF_QUESTIONS;
+}
+
+int
+geonn_argument_asks(const GeonnArgument *argument)
+{
+	int			questions = geonn_argument_questions(argument);
+
+	return (argument->traits & GEONN_ASKS) != 0 ? questions & -questions : 0;
 }
 
 /* The functions, with example observations for hints. */
@@ -603,6 +625,35 @@ raise_null(GeonnFunction function, const GeonnArgument *argument)
 			 errhint("%s", argument->hint)));
 }
 
+/*
+ * Return whether a NULL is allowed in place of an argument that has no default.  radius may be NULL: then a join has radius
+ * columns, and shards have k.  A cache being made has the arguments of one question.
+ */
+static bool
+may_be_missing(GeonnFunction function, const GeonnArgument *argument)
+{
+	int			questions = geonn_argument_questions(argument);
+
+	return questions == GEONN_OF_RADIUS || (function == GEONN_CACHE_CREATE && questions != 0 && argument->standard == NULL);
+}
+
+/* Raise an error about an argument of the cache's question that is missing. */
+static void
+check_question_complete(const NullableDatum *values)
+{
+	const char *name;
+	int			asked = geonn_arguments_question(values, &name);
+
+	for (int i = 0; i < ARGUMENTS; i++)
+	{
+		const GeonnArgument *argument = &geonn_arguments[i];
+
+		if (values[i].isnull && geonn_argument_has(argument, GEONN_CACHE_CREATE) && argument->hint != NULL &&
+			(geonn_argument_questions(argument) & asked) != 0)
+			raise_null(GEONN_CACHE_CREATE, argument);
+	}
+}
+
 NullableDatum *
 geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 {
@@ -626,15 +677,11 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 					 errhint("Run ALTER EXTENSION geonn UPDATE.")));
 		else
 			continue;
-
-		/*
-		 * radius may be NULL: then a join has radius columns, and caches and shards have k or radii.  A
-		 * cache's radii may be NULL for the same reason.
-		 */
-		if (values[i].isnull && argument->hint != NULL && geonn_argument_questions(argument) != GEONN_OF_RADIUS &&
-			!((BIT(function) & KEPT) != 0 && geonn_argument_questions(argument) == GEONN_OF_RADII))
+		if (values[i].isnull && argument->hint != NULL && !may_be_missing(function, argument))
 			raise_null(function, argument);
 	}
+	if (function == GEONN_CACHE_CREATE)
+		check_question_complete(values);
 	return values;
 }
 
@@ -683,12 +730,13 @@ geonn_arguments_question(const NullableDatum *values, const char **name)
 	*name = "k";
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
-		const GeonnArgument *argument = &geonn_arguments[i];
+		int			asked = geonn_argument_asks(&geonn_arguments[i]);
 
-		if (values[i].isnull || (strcmp(argument->name, "radius") != 0 && strcmp(argument->name, "radii") != 0))
+		/* of several arguments that ask, the one with the greatest bit counts */
+		if (values[i].isnull || asked < question)
 			continue;
-		*name = argument->name;
-		question = geonn_argument_questions(argument);
+		*name = geonn_arguments[i].name;
+		question = asked;
 	}
 	return question;
 }

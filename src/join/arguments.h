@@ -99,10 +99,14 @@ typedef enum GeonnArgumentTrait
 	 */
 	GEONN_OF_K = 1 << 2,		/* for the k nearest references */
 	GEONN_OF_RADIUS = 1 << 3,	/* for all references within a radius */
-	GEONN_OF_RADII = 1 << 4		/* for how many are within radii */
+	GEONN_OF_RADII = 1 << 4,	/* for how many are within radii */
+	GEONN_OF_CLUSTERS = 1 << 5, /* for clusters of one relation's points */
+
+	GEONN_ASKS = 1 << 6			/* the argument, where it is given, asks the first of its questions */
 } GeonnArgumentTrait;
 
-#define GEONN_OF_QUESTIONS	(GEONN_OF_K | GEONN_OF_RADIUS | GEONN_OF_RADII)
+#define GEONN_OF_TWO_SIDES	(GEONN_OF_K | GEONN_OF_RADIUS | GEONN_OF_RADII)
+#define GEONN_OF_QUESTIONS	(GEONN_OF_TWO_SIDES | GEONN_OF_CLUSTERS)
 
 /* A row of the table geonn_arguments: one argument, of one or more functions. */
 typedef struct GeonnArgument GeonnArgument;
@@ -135,16 +139,19 @@ extern bool geonn_argument_has(const GeonnArgument *argument, GeonnFunction func
 
 /*
  * Return the bits GEONN_OF_... of the questions that an argument belongs to; 0: all questions.  Caches and shards
- * ask for the k nearest references, or for all within a radius; caches may also ask how many are within radii.
+ * ask for the k nearest references, or for all within a radius; caches may also ask how many are within radii, or for clusters.
  */
 extern int	geonn_argument_questions(const GeonnArgument *argument);
+
+/* Return the question that the argument asks where it is given, as a bit GEONN_OF_...; 0: none. */
+extern int	geonn_argument_asks(const GeonnArgument *argument);
 
 /* Return whether the value is the argument's default, or a NULL that stands for it. */
 extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
 
 /*
- * Return which question the values of a cache or of shards ask, as a bit GEONN_OF_...; *name becomes "radii", "radius" or
- * "k".
+ * Return which question the values of a cache or of shards ask, as a bit GEONN_OF_...; *name becomes the name of the argument
+ * that asks it.
  */
 extern int	geonn_arguments_question(const NullableDatum *values, const char **name);
 

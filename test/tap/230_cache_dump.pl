@@ -26,6 +26,7 @@ $node->safe_psql(
 	SELECT geonn_cache_create('it''s near', '"Obs"', 'ref', k => 3, by => '{kind}', options => '{"batch_rows": 100}', target => 'near');
 	SELECT geonn_cache_create('viewed', 'even', 'ref', radius => 2e6, keep_unmatched => true, replace => 'never');
 	SELECT geonn_cache_create('counted', 'even', 'ref', radii => '{2e6, 1e6}', weights => '{kind}');
+	SELECT geonn_cache_create('clustered', cluster => '"Obs"', radius => 6e5, min_points => 3, by => '{kind}');
 	SELECT geonn_cache_create('dropped', '"Obs"', 'ref');
 	SELECT geonn_cache_drop('dropped');
 	CALL geonn_refresh_all('full');
@@ -39,7 +40,9 @@ my %call = (
 	viewed => q{geonn_within('"the Maps".even', '"the Maps".ref', 2e6, keep_unmatched => true, row_type => NULL::record)
 		AS n (obs_id integer, rank integer, ref_id text, distance float8)},
 	counted => q{geonn_within_count('"the Maps".even', '"the Maps".ref', '{2e6, 1e6}', '{kind}', row_type => NULL::record)
-		AS n (obs_id integer, rank integer, radius float8, count bigint, sums float8[])});
+		AS n (obs_id integer, rank integer, radius float8, count bigint, sums float8[])},
+	clustered => q{(SELECT id, min(id) FILTER (WHERE kind = 'core') OVER (PARTITION BY cluster) AS cluster, kind
+		FROM geonn_cluster('"the Maps"."Obs"', 6e5, 3, by => '{kind}')) n});
 my $caches = q{SELECT id, name, target, owner.relowner::regrole, obs, ref, arguments, schedule
 	FROM geonn_cache JOIN pg_class owner ON owner.oid = target ORDER BY id};
 my $expected = $node->safe_psql('postgres', $caches);
@@ -48,8 +51,8 @@ my $expected = $node->safe_psql('postgres', $caches);
 sub differences
 {
 	my ($of, $table) = @_;
-	my $values = $table eq 'counted' ? 'radius, count, sums' : 'ref_id, distance';
-	my $columns = "SELECT obs_id, rank, $values FROM";
+	my %values = (counted => 'obs_id, rank, radius, count, sums', clustered => 'id, cluster, kind');
+	my $columns = 'SELECT ' . ($values{$table} // 'obs_id, rank, ref_id, distance') . ' FROM';
 
 	return $of->safe_psql('postgres',
 		qq{SELECT count(*) FROM (($columns "the Maps".$table EXCEPT ALL $columns $call{$table})
@@ -77,9 +80,9 @@ sub check
 			SET ROLE keeper;
 			SET search_path = "the Maps", public;
 			SELECT geonn_cache_create('new', '"Obs"', 'ref') IS NOT NULL;
-			SELECT geonn_cache_drop(unnest('{viewed, counted}'::text[]));
+			SELECT geonn_cache_drop(unnest('{viewed, counted, clustered}'::text[]));
 			SELECT string_agg(name, ', ' ORDER BY name) FROM geonn_caches}),
-		"t\n\n\nit's near, new", "$how: caches are made and dropped");
+		"t\n\n\n\nit's near, new", "$how: caches are made and dropped");
 }
 
 # ---- pg_dump ----

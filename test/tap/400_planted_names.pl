@@ -308,6 +308,11 @@ my $calls = q{
 	SELECT $S.geonn_cache_create('within'::pg_catalog.text, 'data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 1, NULL::double precision,
 		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[], NULL::pg_catalog.name[], false, true, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, 'data.within'::pg_catalog.text, 1e6::double precision);
+	SELECT $S.geonn_cache_create('clusters'::pg_catalog.text, NULL::pg_catalog.regclass, NULL::pg_catalog.regclass, 1, NULL::double precision,
+		'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], NULL::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
+		'{}'::pg_catalog.jsonb, 'data.clusters'::pg_catalog.text, 1e6::double precision, 'auto'::pg_catalog.text, NULL::double precision[], NULL::pg_catalog.name[],
+		'data.ref'::pg_catalog.regclass, 2);
+	CALL $S.geonn_refresh('clusters'::pg_catalog.text, 'full'::pg_catalog.text);
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'full'::pg_catalog.text);
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'auto'::pg_catalog.text);
 	CALL $S.geonn_refresh('within'::pg_catalog.text, 'full'::pg_catalog.text);
@@ -342,7 +347,7 @@ my $schedule = q{
 };
 my $drop = q{
 	SELECT $S.geonn_cache_drop('nearest'::pg_catalog.text, false), $S.geonn_cache_drop('within'::pg_catalog.text, true);
-	DROP TABLE data.within;
+	DROP TABLE data.within, data.clusters;
 };
 
 sub use_all
