@@ -52,6 +52,7 @@ place_columns(struct cpu_assign *assign, void *memory)
 {
 	const struct index_shape *shape = &assign->index->shape;
 	size_t		references = assign->index->references;
+	size_t		looks = assign->observations < ASSIGN_LOOKS_MAX ? assign->observations : ASSIGN_LOOKS_MAX;
 	struct column_block block = {memory, 0};
 	struct column_block sorting;
 
@@ -65,8 +66,8 @@ place_columns(struct cpu_assign *assign, void *memory)
 	COLUMN_PLACE(&block, assign->distance, assign->observations);
 	COLUMN_PLACE(&block, assign->twin, assign->observations);
 	COLUMN_PLACE(&block, assign->queue, assign->observations);
-	COLUMN_PLACE(&block, assign->looking, ASSIGN_LOOKS_MAX);
-	COLUMN_PLACE(&block, assign->entry, ASSIGN_LOOKS_MAX);
+	COLUMN_PLACE(&block, assign->looking, looks);
+	COLUMN_PLACE(&block, assign->entry, looks);
 	sorting = block;
 	radix_sort_place(&assign->sort, &sorting, assign->observations);
 	COLUMN_PLACE(&block, assign->heap, assign->observations);
@@ -135,35 +136,6 @@ begin_takers(struct cpu_assign *assign, const struct question *question)
 	}
 	assign->first_taker[index->shape.positions] = takers;
 	begin_nodes(assign);
-}
-
-struct cpu_assign *
-cpu_assign_create(const struct search *search, const struct cpu_index *index, struct failure *failure)
-{
-	struct cpu_assign *assign = calloc(1, sizeof(*assign));
-
-	if (assign == NULL)
-	{
-		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-		return NULL;
-	}
-	assign->dataset = search->dataset;
-	assign->index = index;
-	assign->columns = search->columns;
-	assign->observations = search->rows;
-	assign->max_distance = search->question.max_distance;
-	assign->most = LOOK_FIRST;
-	assign->ahead = LOOK_FIRST;
-	assign->bytes = place_columns(assign, NULL);
-	assign->memory = memory_block_allocate(assign->bytes, failure, "assigning %u observations", assign->observations);
-	if (assign->memory == NULL)
-	{
-		free(assign);
-		return NULL;
-	}
-	place_columns(assign, assign->memory);
-	begin_takers(assign, &search->question);
-	return assign;
 }
 
 size_t
@@ -252,7 +224,7 @@ find_takers(struct cpu_assign *assign)
 		assign->most *= 2;
 }
 
-/* ---- twins, and first takers ---- */
+/* ---- twins ---- */
 
 /* Return the column of a batch in which twins have the same value, by its number in dataset_columns; NULL: there is none. */
 static const char *
@@ -334,6 +306,42 @@ find_twins(struct cpu_assign *assign)
 		if (assign->distance[observation] < 0.0)
 			assign->queue[assign->queue_count++] = observation;
 	return true;
+}
+
+struct cpu_assign *
+cpu_assign_create(const struct search *search, const struct cpu_index *index, struct failure *failure)
+{
+	struct cpu_assign *assign = calloc(1, sizeof(*assign));
+
+	if (assign == NULL)
+	{
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+		return NULL;
+	}
+	assign->dataset = search->dataset;
+	assign->index = index;
+	assign->columns = search->columns;
+	assign->observations = search->rows;
+	assign->max_distance = search->question.max_distance;
+	assign->most = LOOK_FIRST;
+	assign->ahead = LOOK_FIRST;
+	assign->bytes = place_columns(assign, NULL);
+	assign->memory = memory_block_allocate(assign->bytes, failure, "assigning %u observations", assign->observations);
+	if (assign->memory == NULL)
+	{
+		free(assign);
+		return NULL;
+	}
+	place_columns(assign, assign->memory);
+	begin_takers(assign, &search->question);
+	assign->sort.cancelled = search->cancelled;
+	if (!find_twins(assign))
+	{
+		cpu_assign_free(assign);
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+		return NULL;
+	}
+	return assign;
 }
 
 /* Have the next observations of the queue find their first takers.  Returns whether these were the last ones. */
@@ -457,6 +465,7 @@ take_first_ones(struct cpu_assign *assign)
 			waiting = assign->heap[0];
 		if (waiting.distance == INFINITY)
 			return false;
+		geonn_assert(waiting.distance == assign->distance[waiting.observation]);
 		if (waits_in_vain(assign, waiting.observation))
 			break;
 		if (is_queued)
@@ -531,9 +540,7 @@ cpu_assign_go_on(struct cpu_assign *assign, struct search *search, int64_t end_m
 			look_again(assign);
 			continue;
 		}
-		if (assign->phase == PHASE_TWINS)
-			has_memory = find_twins(assign);
-		else if (assign->phase == PHASE_ORDER)
+		if (assign->phase == PHASE_ORDER)
 			has_memory = order_queue(assign);
 		else if (!find_first(assign))
 			continue;

@@ -17,7 +17,7 @@ struct cpu_assign;
 /*
  * Begin with the assignment that a search asks for, by an index of its dataset, which must stay until the end, as must the
  * columns of the search's observations.  It takes at most GEONN_ASSIGN_BYTES for each observation and for each reference, and
- * 2048 more.  Returns NULL with the failure if memory is short.
+ * 2048 more.  It first sorts the observations, on all threads that are free.  Returns NULL with the failure if memory is short.
  */
 extern struct cpu_assign *cpu_assign_create(const struct search *search, const struct cpu_index *index, struct failure *failure);
 

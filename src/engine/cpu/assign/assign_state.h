@@ -20,8 +20,7 @@ struct assign_waiting
 
 enum assign_phase
 {
-	PHASE_TWINS,				/* find out which observations are twins */
-	PHASE_FIRST,				/* the first one of twins looks for its first taker */
+	PHASE_FIRST,				/* the first ones of twins look for their first takers */
 	PHASE_ORDER,				/* bring these in order */
 	PHASE_TAKE					/* observations get their takers, in the order of the answer */
 };
@@ -61,8 +60,8 @@ struct cpu_assign
 	uint32_t	heap_count;
 	struct radix_sort sort;		/* in the memory of the heap, before that is used */
 
-	uint32_t   *looking;		/* [ASSIGN_LOOKS_MAX] observations that look for takers at a time */
-	uint32_t   *entry;			/* [ASSIGN_LOOKS_MAX] where they are in the heap */
+	uint32_t   *looking;		/* [at most ASSIGN_LOOKS_MAX] observations that look for takers at a time */
+	uint32_t   *entry;			/* [as many] where they are in the heap */
 	uint32_t	looks;			/* how many do */
 	uint32_t	piece;			/* how many of these one thread takes at a time */
 	uint32_t	most;			/* so many can look in good time */
