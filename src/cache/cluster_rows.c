@@ -41,19 +41,20 @@ typedef struct ClusterNames
 static void
 add_name(ClusterNames *names, Datum id)
 {
-	uint64		bytes = names->id->attbyval ? 0 : datumGetSize(id, false, names->id->attlen);
+	Datum		name = datumCopy(id, names->id->attbyval, names->id->attlen);
 
 	if (names->count == names->room)
 	{
 		int64		room = Max(names->room * 2, FIRST_NAMES);
 
-		geonn_reference_memory_add_bytes(names->memory, (room - names->room) * sizeof(Datum), "points");
+		geonn_reference_memory_add_bytes(names->memory, (room - names->room) * sizeof(Datum), "ids");
 		names->names = names->names == NULL ? palloc(room * sizeof(Datum)) :
 			repalloc_huge(names->names, room * sizeof(Datum));
 		names->room = room;
 	}
-	geonn_reference_memory_add_bytes(names->memory, bytes, "points");
-	names->names[names->count++] = datumCopy(id, names->id->attbyval, names->id->attlen);
+	if (!names->id->attbyval)
+		geonn_reference_memory_add_bytes(names->memory, GetMemoryChunkSpace(DatumGetPointer(name)), "ids");
+	names->names[names->count++] = name;
 }
 
 static bool
@@ -125,7 +126,7 @@ geonn_visit_clusters(const GeonnJoin *join, TupleDesc row_type, ClusterVisitor v
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(type, &TTSOpsMinimalTuple);
 	ClusterNames names = {
 		.id = TupleDescAttr(row_type, TARGET_OBSERVATION_ID),
-		.memory = geonn_cluster_memory_create(join->references->title, 0, false)
+		.memory = geonn_name_memory_create(join->references->title)
 	};
 	uint64		rows = 0;
 

@@ -368,7 +368,7 @@ geonn_cache_join(const GeonnCache *cache)
 {
 	GeonnArguments *arguments = geonn_kept_arguments(cache);
 
-	check_relation(cache, cache->obs, arguments->join->question.min_points > 0 ? "cluster" : "obs");
+	check_relation(cache, cache->obs, arguments->join->question.min_points > 0 ? "of points" : "obs");
 	check_relation(cache, cache->ref, "ref");
 	return geonn_make_join(arguments);
 }
@@ -476,7 +476,11 @@ geonn_cache_row_type(const GeonnJoin *join)
 		{
 			const PointColumn *id = id_column(join, i);
 
-			TupleDescInitEntry(type, number, columns[i].name, id->type, geonn_declared_typmod(id), 0);
+			/* points without a cluster have NULL there, which a domain may refuse */
+			if (clusters && i == TARGET_CLUSTER)
+				TupleDescInitEntry(type, number, columns[i].name, id->base_type, id->typmod, 0);
+			else
+				TupleDescInitEntry(type, number, columns[i].name, id->type, geonn_declared_typmod(id), 0);
 			TupleDescInitEntryCollation(type, number, id->collation);
 		}
 		else

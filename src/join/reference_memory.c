@@ -59,6 +59,12 @@ static const struct MemoryTexts cluster_texts = {
 	"Find the clusters of fewer points at a time, as of one key of by, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
 };
 
+static const struct MemoryTexts name_texts = {
+	"not enough memory for the ids of the clusters of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
+	"For their %s, the cache has %llu kB; other joins and cursors of this session have %llu kB.",
+	"Make the cache of a view with fewer points, use shorter ids, close cursors that are not read, or have a superuser raise geonn.session_memory_limit."
+};
+
 static const struct MemoryTexts thinning_texts = {
 	"not enough memory to thin out %s: %llu kB needed, and geonn.session_memory_limit is %d kB",
 	"Thinning out its %s takes %llu kB; they, other joins and cursors of this session have %llu kB.",
@@ -173,6 +179,12 @@ geonn_cluster_memory_create(const char *title, uint64 references, bool thins)
 
 	geonn_reference_memory_add_bytes(memory, references * (thins ? GEONN_THIN_BYTES : GEONN_CLUSTER_BYTES), "points");
 	return memory;
+}
+
+ReferenceMemory *
+geonn_name_memory_create(const char *title)
+{
+	return create_memory(title, &name_texts);
 }
 
 static ReferenceMemory *

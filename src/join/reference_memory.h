@@ -30,6 +30,11 @@ extern ReferenceMemory *geonn_observed_memory_create(const char *title);
 extern ReferenceMemory *geonn_cluster_memory_create(const char *title, uint64 references, bool thins);
 
 /*
+ * Create the entry of the names of clusters, which geonn_reference_memory_add_bytes() counts; title is as for clusters.
+ */
+extern ReferenceMemory *geonn_name_memory_create(const char *title);
+
+/*
  * Create the entry of observations that become a dataset to be assigned, with no bytes yet; title and columns are as those of
  * references.  Once all were counted, as references are, count the bytes of the assignment: of so many observations and
  * references together.

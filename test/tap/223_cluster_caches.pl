@@ -169,7 +169,7 @@ is(query(q{SELECT geonn_cache_alter('halts', '{"options": {"lat": "y", "lon": "l
 query('INSERT INTO elsewhere.halt VALUES (11, 10, 10); ALTER TABLE elsewhere.halt DROP CONSTRAINT stop_pkey; INSERT INTO elsewhere.halt VALUES (11, 1, 1)');
 like(error_of(q{CALL geonn_refresh('halts')}), qr/ERROR:  23505: ids of relation "halt" are not unique\nDETAIL:  Id 11 .*\nHINT:  Name another column as id in options/,
 	'ids are unique');
-like(error_of(q{DROP TABLE elsewhere.halt; CALL geonn_refresh('halts')}), qr/ERROR:  42P01: relation cluster of cache "halts" was dropped\n/, 'points that are gone');
+like(error_of(q{DROP TABLE elsewhere.halt; CALL geonn_refresh('halts')}), qr/ERROR:  42P01: relation of points of cache "halts" was dropped\n/, 'points that are gone');
 is(query(q{SELECT geonn_cache_drop('halts'); SELECT to_regclass('elsewhere.stops')}), "\n", 'a drop');
 
 # ---- privileges ----
@@ -187,6 +187,15 @@ query('REVOKE SELECT ON secret FROM keeper');
 like(error_of(q{CALL geonn_refresh('kept')}), qr/ERROR:  42501: permission denied for .*secret/, 'who has to have the privilege still');
 is(query(q{SELECT count(*) FROM elsewhere.kept; SELECT status FROM geonn_caches WHERE name = 'kept'}), "4\nfailed", 'and the rows stay');
 
+# ---- ids of a domain ----
+
+query(q{CREATE DOMAIN sure AS numeric(9, 2) NOT NULL; CREATE TABLE surely (id sure, lat float8, lon float8); INSERT INTO surely VALUES (1.5, 0, 0), (2.5, 0, 0), (7, 9, 9);
+	SELECT geonn_cache_create('sures', cluster => 'surely', radius => 1, min_points => 2)});
+is(query(q{SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'sures'::regclass AND attnum > 0}),
+	'id sure, cluster numeric(9,2), kind text', 'noise has no cluster, where ids are of a domain without NULL, too');
+query(q{INSERT INTO surely VALUES (8, 9, 9); CALL geonn_refresh('sures')});
+is(query('TABLE sures ORDER BY id'), "1.50|1.50|core\n2.50|1.50|core\n7.00|7.00|core\n8.00|7.00|core", 'and is refreshed');
+
 # ---- limits and cancels ----
 
 query('CREATE TABLE many AS SELECT i AS id, random() AS lat, random() AS lon FROM generate_series(1, 20000) i; VACUUM many');
@@ -197,7 +206,7 @@ for my $limit (map { 64 * $_ } 1 .. 60)
 	my $set = "SET geonn.session_memory_limit = '$limit kB'";
 
 	next if error_of("$set; SELECT count(*) FROM geonn_cluster('many', 1)") ne '';
-	last if error_of("$set; BEGIN; $cached; ROLLBACK") !~ /ERROR:  53400: not enough memory for the clusters of relation "many": \d+ kB needed, and geonn.session_memory_limit is $limit kB\n/;
+	last if error_of("$set; BEGIN; $cached; ROLLBACK") !~ /ERROR:  53400: not enough memory for the ids of the clusters of relation "many": \d+ kB needed so far, and geonn.session_memory_limit is $limit kB\n/;
 	$lacks++;
 }
 cmp_ok($lacks, '>=', 1, 'names of clusters count in geonn.session_memory_limit');

@@ -36,7 +36,7 @@
  *
  * An index and a table do not change, and live as long as the dataset: a search may go on
  * by another one at each turn, but a search for clusters, or one that assigns, stays with its first index.  Builds of one
- * dataset exclude each other (scheduler.c), turns go on meanwhile.
+ * dataset exclude each other (scheduler.c); turns under way go on meanwhile, the next ones wait.
  */
 #include "engine/cpu/built.h"
 
