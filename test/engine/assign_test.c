@@ -15,9 +15,11 @@
 #endif
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/metric.h"
 #include "engine/base/clock.h"
@@ -213,6 +215,7 @@ static bool
 set_is_right(int number, size_t most)
 {
 	static const char *const paths[] = {"portable", "avx2", "avx512"};
+	static const uint64_t turns[] = {0, 1, CPU_TURN_MS};
 	static const uint32_t columns[] = {
 		0, 0, 0, GEONN_COLUMN_GROUP, GEONN_COLUMN_WINDOW, GEONN_COLUMN_PARTY, GEONN_COLUMN_RADIUS,
 		GEONN_COLUMN_WINDOW << 1 | GEONN_COLUMN_GROUP | GEONN_COLUMN_PARTY | GEONN_COLUMN_RADIUS
@@ -224,9 +227,10 @@ set_is_right(int number, size_t most)
 	uint32_t	present = columns[random_below(8)];
 	int64_t		moments = 2 + random_below(1000);
 	size_t		count = 1 + (size_t) random_below((int) most);
+	size_t		most_others = most > 1000 ? most / 16 : random_below(2) ? most : most / 8 + 1;
 	struct asked asked = {
 		make_dataset(count, places, metric, present, moments),
-		make_dataset(1 + (size_t) random_below((int) (random_below(2) ? most : most / 8 + 1)), others, metric,
+		make_dataset(1 + (size_t) random_below((int) most_others), others, metric,
 					 present | (random_below(2) ? GEONN_COLUMN_WEIGHT : 0), moments),
 		random_below(2) ? INFINITY : random_magnitude(1, 2e7), (uint32_t) random_below(random_below(2) ? 3 : 30)
 	};
@@ -237,7 +241,7 @@ set_is_right(int number, size_t most)
 	if (!cpu_path_choose(paths[number % 3], &failure))
 		cpu_path_choose(NULL, &failure);
 	thread_pool_set_threads(1 + (uint64_t) number % 4);
-	cpu_turn_set_ms(number % 2 ? 0 : CPU_TURN_MS);
+	cpu_turn_set_ms(turns[random_below(3)]);
 	same = is_right(&search, right);
 	if (!same)
 		printf("# set %d: %zu observations, places %d, %zu references, places %d, columns %u, metric %d, max_distance %.17g, capacity %u, path %s\n",
@@ -248,6 +252,40 @@ set_is_right(int number, size_t most)
 	device_forget(&machine, asked.observations);
 	device_forget(&machine, asked.references);
 	return same;
+}
+
+/*
+ * At one distance from each reference, which has room for one, two observations: number n north of it, and n + 16 south of it.
+ * All others are too far away.  Turns end before all of them looked.
+ */
+static void
+test_order(size_t count)
+{
+	struct asked asked = {
+		make_dataset(count, EVERYWHERE, GEONN_METRIC_SPHERE, 0, 1),
+		make_dataset(count / 2, EVERYWHERE, GEONN_METRIC_SPHERE, 0, 1), 50, 1
+	};
+	struct pair *right = calloc(count, sizeof(struct pair));
+	struct search search = ask(&asked, (uint32_t) count);
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		uint32_t	reference = i / 32 * 16 + i % 16;
+		double		longitude = 180.0 * reference / (double) count;
+		double		distance = geonn_metric_distance(GEONN_METRIC_SPHERE, 0.0001, longitude, 0.0, longitude);
+
+		asked.references->latitude[reference] = 0.0;
+		asked.references->longitude[reference] = asked.observations->longitude[i] = longitude;
+		asked.observations->latitude[i] = i & 16 ? -0.0001 : 0.0001;
+		right[i] = (struct pair) {i & 16 ? NAN : distance, i, reference};
+	}
+	thread_pool_set_threads(2);
+	cpu_turn_set_ms(1);
+	report("of observations at one distance the first ones are assigned, wherever turns end", is_right(&search, right));
+	free(right);
+	forget(&search);
+	device_forget(&machine, asked.observations);
+	device_forget(&machine, asked.references);
 }
 
 /* ---- what is large ---- */
@@ -286,6 +324,7 @@ test_crowds(size_t count)
 	static const enum places places[] = {IN_TOWN, COINCIDENT, IN_SPOTS};
 	bool		all = true;
 
+	cpu_turn_set_ms(CPU_TURN_MS);
 	for (int from = 0; from < 3; from++)
 		for (int to = 0; to < 3; to++)
 			all = count_assigned(places[from], places[to], count, count / 10, 10) == count && all;
@@ -295,22 +334,68 @@ test_crowds(size_t count)
 static void
 test_memory(void)
 {
-	struct asked asked = {
-		make_dataset(5000, EVERYWHERE, GEONN_METRIC_SPHERE, 0, 1), make_dataset(3000, EVERYWHERE, GEONN_METRIC_SPHERE, 0, 1),
-		INFINITY, 1
-	};
-	struct search search = ask(&asked, 2);
+	static const size_t counts[][2] = {{1, 1}, {1, 3000}, {5000, 1}, {5000, 3000}};
+	bool		all = true;
 
-	(void) device_work(&machine, &search, &search.failure);
-	report("an assignment keeps at most the bytes that the protocol says",
-		   atomic_load(&search.shapes->built_bytes) <= GEONN_ASSIGN_BYTES * (5000 + 3000));
-	forget(&search);
-	search = ask(&asked, 2);
+	for (int i = 0; i < 4; i++)
+	{
+		struct asked asked = {
+			make_dataset(counts[i][0], EVERYWHERE, GEONN_METRIC_SPHERE, 0, 1),
+			make_dataset(counts[i][1], EVERYWHERE, GEONN_METRIC_SPHERE, 0, 1), INFINITY, 1
+		};
+		struct search search = ask(&asked, 2);
+
+		all = device_work(&machine, &search, &search.failure) && search.answered == 1 && all;
+		all = atomic_load(&search.shapes->built_bytes) <= GEONN_ASSIGN_BYTES * (counts[i][0] + counts[i][1]) + 2048 && all;
+		forget(&search);
+		device_forget(&machine, asked.observations);
+		device_forget(&machine, asked.references);
+	}
+	report("an assignment keeps at most the bytes that the protocol says", all);
+}
+
+/* After as many µs as its argument says, cancel the search. */
+static void *
+cancel(void *argument)
+{
+	usleep(*(const useconds_t *) argument);
 	atomic_store(&cancelled, true);
-	report("a search that is cancelled ends without answers",
-		   device_work(&machine, &search, &search.failure) && search.answered == 0 && !search.failed);
-	atomic_store(&cancelled, false);
+	return NULL;
+}
+
+static void
+test_cancel(size_t count)
+{
+	struct asked asked = {
+		make_dataset(count, IN_TOWN, GEONN_METRIC_SPHERE, 0, 1), make_dataset(count / 10, IN_TOWN, GEONN_METRIC_SPHERE, 0, 1),
+		INFINITY, 10
+	};
+	struct search search = ask(&asked, (uint32_t) (2 * count));
+	int			ended = 0;
+	/* builds the index: a build that is cancelled fails */
+	bool		all = device_work(&machine, &search, &search.failure) && search.answered == count;
+
 	forget(&search);
+	for (useconds_t us = 0; us < 200000; us = us * 2 + 100)
+	{
+		pthread_t	thread;
+
+		search = ask(&asked, (uint32_t) (2 * count));
+		cpu_turn_set_ms(us % 3 == 0 ? 0 : CPU_TURN_MS);
+		if (us == 0)
+			atomic_store(&cancelled, true);
+		else
+			pthread_create(&thread, NULL, cancel, &us);
+		all = device_work(&machine, &search, &search.failure) && !search.failed && all;
+		if (us > 0)
+			pthread_join(thread, NULL);
+		all = (search.answered == 0 || search.answered == count) && all;
+		ended += search.answered == 0;
+		forget(&search);
+		atomic_store(&cancelled, false);
+	}
+	printf("# cancelled before the end: %d\n", ended);
+	report("a search that is cancelled at any time ends without answers", all && ended > 0);
 	device_forget(&machine, asked.observations);
 	device_forget(&machine, asked.references);
 }
@@ -331,11 +416,13 @@ main(int argc, char **argv)
 	for (int i = 0; i < sets; i++)
 	{
 		random_state = seed + ((uint64_t) i << 32);
-		failures += !set_is_right(i, i % 50 == 49 ? 1000 : i % 10 == 9 ? 300 : 60);
+		failures += !set_is_right(i, i % 100 == 98 ? 6000 : i % 50 == 49 ? 1000 : i % 10 == 9 ? 300 : 60);
 	}
 	report_failures("assignments of random points that differ from the definition's", failures);
+	test_order(sanitized ? 20000 : 200000);
 	test_crowds(sanitized ? 2000 : 30000);
 	test_memory();
+	test_cancel(sanitized ? 5000 : 50000);
 	machine.operations->close(&machine);
 	return summed_up();
 }

@@ -260,7 +260,8 @@ cpu_device_builds_long(const struct device *device, const struct search *search,
 	if (suffices(dataset->built[device->number], search, algorithm))
 		return search->shapes != NULL && search->shapes->built[device->number] == NULL &&
 			(search->arcs >= LONG_INDEX ||
-			 ((search->question.thins || search->question.assigns) && dataset->count >= LONG_INDEX));
+			 ((search->question.thins || search->question.assigns) &&
+			  (dataset->count >= LONG_INDEX || search->rows >= LONG_INDEX)));
 	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search));
 }
 

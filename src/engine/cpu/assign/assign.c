@@ -5,17 +5,18 @@
  * The answer takes the pairs in the order (distance, observation, reference), each whose observation has no reference yet, and
  * whose reference has room.  So does the work: each observation looks for the first reference that has room, and waits.  The one
  * that is first in the order of (distance, observation) is taken out.  If its reference still has room, this is the next pair of
- * the answer: rooms only shrink, so all other observations wait for pairs that are no earlier than those that they can get.
- * If not, it looks again, from its distance on, and waits at the new distance.
+ * the answer: rooms only shrink, so no other observation can get a pair that comes before the one for which it waits.  If not, it
+ * looks again, from its distance on, and waits at the new distance.
  *
  * Most of the time goes into looking, and other threads can help with that only if several observations look at a time.  So with
  * the first one those look that come soon after it, and wait for references that are full.  Whenever an observation looks, it
  * gets to know a distance below which no reference has room for it, so neither threads nor turns show in the answer.  But where
- * all look for the same few references, most look in vain; then fewer look ahead.
+ * all look for the same few references, these are full again before most have their turn; then fewer look ahead.
  *
- * Observations at one place, with the same conditions, are twins.  Only the first one of them looks and waits.  When it has
- * its reference, the next one waits for the same, at the same distance.  So crowds at one place are linear.  Of references at one
- * place, the first one fills up before the next.
+ * Observations with the same coordinates and the same conditions are twins.  Only the first one of them looks and waits.  When it
+ * has its reference, the next one waits for the same, at the same distance.  So the work on twins is linear.  It is not where
+ * many observations are almost at one place: each of them may look once for each reference that others fill.  Of references at
+ * one place, the first one fills up before the next.
  */
 #include "engine/cpu/assign/assign_state.h"
 
@@ -30,19 +31,18 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 
-/* at least so many look at a time, and so many are divided among threads: others would take longer to wake up */
-#define LOOKS_MIN 16
+/* from so many looks on, threads help: fewer would take less time than waking these up */
 #define PIECE_MIN 16
 
-/* as many as can look at a time are divided into so many pieces, each of which one thread does */
+/* ASSIGN_LOOKS_MAX are divided into so many pieces, each of which one thread does */
 #define PIECES 128
 
-/* so many get their takers at a time, which takes some milliseconds */
-#define TAKE_MAX 16384
+/* at first, and at least, so many look again at a time */
+#define AHEAD_FIRST 256
+#define AHEAD_MIN 16
 
-/* the first so many look at a time; then fewer where that takes more than so many ms, so that a turn ends in time, or more */
-#define LOOK_FIRST 256
-#define LOOK_MS 20
+/* so many get their takers before the clock is looked at, which takes about a millisecond */
+#define TAKE_MAX 4096
 
 /* ---- the beginning ---- */
 
@@ -200,28 +200,15 @@ find_piece(void *context, size_t number)
 	uint32_t	first = (uint32_t) number * assign->piece;
 	uint32_t	left = assign->looks - first;
 
-	if (!atomic_load_explicit(assign->cancelled, memory_order_relaxed))
-		cpu_path->assign_find(assign, assign->looking + first, left < assign->piece ? left : assign->piece);
+	cpu_path->assign_find(assign, assign->looking + first, left < assign->piece ? left : assign->piece);
 }
 
-/* Have the observations that are looking find takers, and see how many can look at a time. */
+/* Have the observations that are looking find takers, as many as can before the turn ends. */
 static void
 find_takers(struct cpu_assign *assign)
 {
-	int64_t		began_ms = now_ms();
-	int64_t		took_ms;
-
-	assign->piece = assign->most > PIECES * PIECE_MIN ? assign->most / PIECES : assign->most > PIECE_MIN ? PIECE_MIN : 1;
-	if (assign->looks <= assign->piece)
-		find_piece(assign, 0);
-	else
-		thread_pool_run(find_piece, assign, (assign->looks + assign->piece - 1) / assign->piece);
-	took_ms = now_ms() - began_ms;
-	/* but each thread has one that looks */
-	if (took_ms > LOOK_MS && assign->most > thread_pool_threads())
-		assign->most /= 2;
-	else if (took_ms < LOOK_MS / 4 && assign->looks >= assign->most / 2 && assign->most < ASSIGN_LOOKS_MAX)
-		assign->most *= 2;
+	assign->piece = assign->looks > PIECES * PIECE_MIN ? (assign->looks + PIECES - 1) / PIECES : PIECE_MIN;
+	thread_pool_run(find_piece, assign, (assign->looks + assign->piece - 1) / assign->piece);
 }
 
 /* ---- twins ---- */
@@ -323,8 +310,7 @@ cpu_assign_create(const struct search *search, const struct cpu_index *index, st
 	assign->columns = search->columns;
 	assign->observations = search->rows;
 	assign->max_distance = search->question.max_distance;
-	assign->most = LOOK_FIRST;
-	assign->ahead = LOOK_FIRST;
+	assign->ahead = AHEAD_FIRST;
 	assign->bytes = place_columns(assign, NULL);
 	assign->memory = memory_block_allocate(assign->bytes, failure, "assigning %u observations", assign->observations);
 	if (assign->memory == NULL)
@@ -348,16 +334,20 @@ cpu_assign_create(const struct search *search, const struct cpu_index *index, st
 static bool
 find_first(struct cpu_assign *assign)
 {
-	uint32_t	left = assign->queue_count - assign->queue_first;
-
-	assign->looks = left < assign->most ? left : assign->most;
-	memcpy(assign->looking, assign->queue + assign->queue_first, assign->looks * sizeof(*assign->looking));
+	assign->looks = 0;
+	/* in the last turn some may have had no time to look */
+	for (uint32_t i = assign->queue_first; i < assign->queue_count && assign->looks < ASSIGN_LOOKS_MAX; i++)
+		if (assign->distance[assign->queue[i]] < 0.0)
+			assign->looking[assign->looks++] = assign->queue[i];
 	find_takers(assign);
-	assign->queue_first += assign->looks;
+	while (assign->queue_first < assign->queue_count && assign->distance[assign->queue[assign->queue_first]] >= 0.0)
+		assign->queue_first++;
 	return assign->queue_first == assign->queue_count;
 }
 
-/* Bring those of the queue that have takers in order.  Returns false if memory is short. */
+/*
+ * Bring those of the queue that have takers in order, unless the search is cancelled.  Returns false if memory is short.
+ */
 static bool
 order_queue(struct cpu_assign *assign)
 {
@@ -375,6 +365,8 @@ order_queue(struct cpu_assign *assign)
 	}
 	if (!radix_sort(sort))
 		return false;
+	if (atomic_load(assign->cancelled))
+		return true;
 	memcpy(assign->queue, sort->value, sort->count * sizeof(*sort->value));
 	assign->queue_count = (uint32_t) sort->count;
 	assign->queue_first = 0;
@@ -484,11 +476,11 @@ take_first_ones(struct cpu_assign *assign)
 static void
 look_again(struct cpu_assign *assign)
 {
-	uint32_t	most = assign->ahead < assign->most ? assign->ahead : assign->most;
-	uint32_t	half = most > 1 ? most / 2 : 1;
+	uint32_t	half = assign->ahead / 2;
 	uint32_t	left = assign->queue_count - assign->queue_first;
 	uint32_t	of_heap;
 	uint32_t	looks = 0;
+	bool		in_time;
 
 	for (uint32_t i = 0; i < assign->heap_count && i < 4 * half && looks < half; i++)
 		if (waits_in_vain(assign, assign->heap[i].observation))
@@ -518,9 +510,11 @@ look_again(struct cpu_assign *assign)
 	for (uint32_t i = of_heap; i < looks; i++)
 		if (assign->taker[assign->looking[i]] != ASSIGN_NONE)
 			add_to_heap(assign, assign->looking[i]);
-	if (assign->taken < looks / 8 && assign->ahead > LOOKS_MIN)
+	/* of a turn that has ended, some had no time to look */
+	in_time = now_ms() < assign->end_ms;
+	if (in_time && assign->taken < looks / 8 && assign->ahead > AHEAD_MIN)
 		assign->ahead /= 2;
-	else if (assign->taken > looks / 2 && assign->ahead < ASSIGN_LOOKS_MAX)
+	else if (in_time && assign->taken > looks / 2 && assign->ahead < ASSIGN_LOOKS_MAX)
 		assign->ahead *= 2;
 	assign->taken = 0;
 }
@@ -529,6 +523,7 @@ bool
 cpu_assign_go_on(struct cpu_assign *assign, struct search *search, int64_t end_ms)
 {
 	assign->cancelled = assign->sort.cancelled = search->cancelled;
+	assign->end_ms = end_ms;
 	do
 	{
 		bool		has_memory = true;
@@ -549,7 +544,8 @@ cpu_assign_go_on(struct cpu_assign *assign, struct search *search, int64_t end_m
 			search->failed = true;
 			return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
 		}
-		assign->phase++;
+		if (!atomic_load(search->cancelled))
+			assign->phase++;
 	} while (!atomic_load(search->cancelled) && now_ms() < end_ms);
 	return false;
 }

@@ -40,8 +40,8 @@ extern uint32_t cpu_assign_of(const struct cpu_assign *assign, uint32_t observat
 extern void cpu_assign_free(struct cpu_assign *assign);
 
 /*
- * Have so many observations of a list find the first references, by (distance, place), that have room for them
- * (assign_walk.c).
+ * Have so many observations of a list, a part of those that look for references, find the first ones by (distance, place) that
+ * have room for them, until the turn ends or the search is cancelled (assign_walk.c).
  */
 extern void CPU_PATH_NAME(cpu_assign_find) (struct cpu_assign *assign, const uint32_t *list, uint32_t count);
 

@@ -33,6 +33,7 @@ struct cpu_assign
 	uint32_t	observations;
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	const atomic_bool *cancelled;	/* of the present turn */
+	int64_t		end_ms;			/* when the present turn ends */
 
 	/* takers, in the order of the index: those of a position follow each other, in the order of the dataset */
 	uint32_t   *first_taker;	/* [positions + 1] the first taker of each position */
@@ -50,7 +51,7 @@ struct cpu_assign
 	/* [observations] */
 	uint32_t   *taker;			/* the taker that it has for good, or waits for; or ASSIGN_NONE */
 	double	   *distance;		/* in metres from it; before the first look negative */
-	uint32_t   *twin;			/* the next observation at the same place, with the same conditions; or ASSIGN_NONE */
+	uint32_t   *twin;			/* the next observation with the same coordinates and conditions; or ASSIGN_NONE */
 
 	enum assign_phase phase;
 	uint32_t   *queue;			/* those that begin to wait, by number; after PHASE_ORDER by (distance, number) */
@@ -64,8 +65,7 @@ struct cpu_assign
 	uint32_t   *entry;			/* [as many] where they are in the heap */
 	uint32_t	looks;			/* how many do */
 	uint32_t	piece;			/* how many of these one thread takes at a time */
-	uint32_t	most;			/* so many can look in good time */
-	uint32_t	ahead;			/* so many look, unless that takes too long */
+	uint32_t	ahead;			/* at most so many look again at a time */
 	uint32_t	taken;			/* how many observations have got their takers since the last look */
 
 	void	   *memory;

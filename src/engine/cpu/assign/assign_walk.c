@@ -8,6 +8,7 @@
  */
 #include "engine/cpu/assign/assign_state.h"
 
+#include "engine/base/clock.h"
 #include "engine/cpu/walk/walk.h"
 
 struct walk
@@ -175,5 +176,11 @@ void
 CPU_PATH_NAME(cpu_assign_find) (struct cpu_assign *assign, const uint32_t *list, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
+	{
+		/* the first one of all looks in any case */
+		if (list + i != assign->looking && (atomic_load_explicit(assign->cancelled, memory_order_relaxed) ||
+											now_ms() >= assign->end_ms))
+			return;
 		find(assign, list[i]);
+	}
 }
