@@ -55,7 +55,8 @@ build/test/%_test.o: test/engine/%_test.c build/flags
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 INSIDE_TESTS = build/test/algorithm_test build/test/arcs_index_test build/test/arcs_refusals_test build/test/arcs_test build/test/arcs_turns_test \
 	build/test/assign_test \
-	build/test/built_test build/test/clusters_test build/test/cpu_cells_test build/test/cpu_cells_turns_test build/test/cpu_columns_test build/test/sort_test
+	build/test/built_test build/test/clusters_test build/test/cpu_cells_test build/test/cpu_cells_turns_test build/test/cpu_columns_test build/test/radix_sort_test \
+	build/test/sort_test
 $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
 build/test/arcs_test: INSIDE_SOURCES += build/test/shape_oracle.o $(TEST_LIBS)
 build/test/arcs_test: build/test/shape_oracle.o test/lib/shape_oracle.h
