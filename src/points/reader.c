@@ -42,7 +42,7 @@
 #include "points/remembered_source.h"
 #include "points/table_reader.h"
 
-/* conversions use memory that is reset after this many rows */
+/* conversions use memory that is reset after this many rows, or after a block */
 #define ROWS_A_RESET	1024
 
 /* given points are taken this many at a time */
@@ -422,44 +422,76 @@ geonn_reading_page(const PointReading *reading)
 	return reading->page;
 }
 
+/* May a source's values be points in degrees? */
+static bool
+suits_blocks(const PointSource *source)
+{
+	int32		srid = source->transform == NULL ? GEONN_POINT_SRID : geonn_transform_srid(source->transform);
+
+	return !geonn_has_shapes(source) && (srid == GEONN_POINT_SRID || srid == 0);
+}
+
 void
 geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 {
 	const PointSource *source = reading->source;
 
 	if (reading->given != NULL ||
-		(reading->tables != NULL && source->by_count == 0 && !geonn_has_limits(source) &&
-		 source->point_kind == GEONN_POINT_NONE &&
-		 source->columns[COLUMN_LATITUDE].base_type == FLOAT8OID &&
-		 source->columns[COLUMN_LONGITUDE].base_type == FLOAT8OID))
+		(reading->tables != NULL && source->by_count == 0 && !geonn_has_limits(source) && suits_blocks(source) &&
+		 (source->point_kind != GEONN_POINT_NONE ||
+		  (source->columns[COLUMN_LATITUDE].base_type == FLOAT8OID &&
+		   source->columns[COLUMN_LONGITUDE].base_type == FLOAT8OID))))
 		reading->consume_block = consume;
 }
 
-/* Take rows of the table reader: valid rows as a block, other rows one by one. */
-static void
+/* Read the coordinates of a row that a block may have.  Returns false if the row is to be taken alone. */
+static inline bool
+read_for_block(const PointSource *source, const Datum *values, const bool *nulls, double *latitude, double *longitude)
+{
+	const PointColumn *columns = source->columns;
+	int			number = columns[COLUMN_POINT].attribute - 1;
+	int32		detail;
+
+	if (source->point_kind == GEONN_POINT_NONE)
+	{
+		*latitude = DatumGetFloat8(values[columns[COLUMN_LATITUDE].attribute - 1]);
+		*longitude = DatumGetFloat8(values[columns[COLUMN_LONGITUDE].attribute - 1]);
+		return !nulls[columns[COLUMN_LATITUDE].attribute - 1] && !nulls[columns[COLUMN_LONGITUDE].attribute - 1];
+	}
+	return !nulls[number] &&
+		geonn_point_decode(source->point_kind, values[number], latitude, longitude, &detail) == GEONN_POINT_OK &&
+		(source->transform == NULL || geonn_transform_note(source->transform, GEONN_POINT_SRID) == GEONN_POINT_SRID);
+}
+
+/*
+ * Take rows of the table reader: valid rows as a block, other rows one by one.  From the first shape on, or the first point that
+ * is to be transformed, no more blocks are taken.  Returns how many rows were.
+ */
+static int
 take_block(PointReading *reading, int rows)
 {
-	const PointColumn *columns = reading->source->columns;
-	int			id = columns[COLUMN_ID].attribute - 1;
-	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
-	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
+	const PointSource *source = reading->source;
+	int			id = source->columns[COLUMN_ID].attribute - 1;
 	Datum		ids[MaxHeapTuplesPerPage];
 	double		latitudes[MaxHeapTuplesPerPage];
 	double		longitudes[MaxHeapTuplesPerPage];
 	int			valid = 0;
+	int			taken = 0;
 
-	Assert(rows <= MaxHeapTuplesPerPage && reading->source->by_count == 0);
-	for (int i = 0; i < rows; i++)
+	Assert(rows <= MaxHeapTuplesPerPage && source->by_count == 0 && suits_blocks(source));
+	/* what rows that were taken alone have left there */
+	MemoryContextReset(reading->conversion);
+	for (; taken < rows; taken++)
 	{
-		const Datum *values = reading->values + i * reading->source->query_columns;
-		const bool *nulls = reading->nulls + i * reading->source->query_columns;
+		const Datum *values = reading->values + taken * source->query_columns;
+		const bool *nulls = reading->nulls + taken * source->query_columns;
 
 		ids[valid] = values[id];
-		latitudes[valid] = DatumGetFloat8(values[latitude]);
-		longitudes[valid] = DatumGetFloat8(values[longitude]);
-		if (likely(!nulls[id] && !nulls[latitude] && !nulls[longitude] &&
+		if (likely(read_for_block(source, values, nulls, &latitudes[valid], &longitudes[valid]) && !nulls[id] &&
 				   geonn_coordinates_valid(latitudes[valid], longitudes[valid])))
 			valid++;
+		else if (source->may_have_shapes)
+			break;
 		else
 			take_row(reading, values, nulls);
 	}
@@ -467,6 +499,14 @@ take_block(PointReading *reading, int rows)
 	reading->counts[POINT_VALID] += valid;
 	if (valid > 0)
 		reading->consume_block(reading->state, valid, ids, latitudes, longitudes);
+	if (taken < rows)
+	{
+		take_row(reading, reading->values + taken * source->query_columns, reading->nulls + taken * source->query_columns);
+		taken++;
+	}
+	if (!suits_blocks(source))
+		reading->consume_block = NULL;
+	return taken;
 }
 
 /*
@@ -502,10 +542,7 @@ read_tables(PointReading *reading, uint64 rows)
 		if (reading->left == 0)
 			return false;
 		if (reading->consume_block != NULL)
-		{
-			taken = (int) Min((uint64) reading->left, rows);
-			take_block(reading, taken);
-		}
+			taken = take_block(reading, (int) Min((uint64) reading->left, rows));
 		else
 			take_row(reading, reading->values, reading->nulls);
 		reading->values += taken * columns;

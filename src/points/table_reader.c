@@ -15,8 +15,8 @@
  * locks of SERIALIZABLE, divides blocks between processes and reads ahead.  A
  * heap's scan has found all visible tuples of a page when it returns the
  * first; the others are taken from its list, and its place in that list moves
- * on.  Columns before which all others have a fixed length are read at their
- * offsets; where a NULL moves them, or the tuple is older than a column, the
+ * on.  Columns before which all others have a fixed length are read where they
+ * begin; where a NULL moves them, or the tuple is older than a column, the
  * slot deforms the tuple as far as needed.  Columns after the last one that is
  * wanted are never looked at, and no value is detoasted.
  *
@@ -50,7 +50,8 @@
 
 typedef struct FixedColumn
 {
-	int			offset;			/* from the beginning of a tuple's data */
+	int			offset;			/* from the beginning of a tuple's data; of a varlena, where a short one begins */
+	int			aligned;		/* of a varlena, where a long one begins */
 	int16		length;
 	bool		by_value;
 } FixedColumn;
@@ -191,14 +192,14 @@ find_offsets(TableReader *reader, TupleDesc descriptor)
 		int			aligned = att_align_nominal(offset, attribute->attalign);
 
 		/* a short varlena is not aligned */
-		if (attribute->attlen == -1 && aligned != offset)
-			return;
-		offset = aligned;
+		if (attribute->attlen != -1)
+			offset = aligned;
 		for (int i = 0; i < reader->columns; i++)
 		{
 			if (reader->attributes[i] != number)
 				continue;
 			fixed[i].offset = offset;
+			fixed[i].aligned = aligned;
 			fixed[i].length = attribute->attlen;
 			fixed[i].by_value = attribute->attbyval;
 			found++;
@@ -410,6 +411,9 @@ take_regular(const TableReader *reader, HeapTupleHeader tuple, Datum *values)
 
 		if (reader->all_words)
 			values[i] = *(const Datum *) (data + fixed->offset);
+		else if (fixed->length == -1)
+			/* a byte of padding is 0, and the first one of a short varlena is not; without padding, both are one place */
+			values[i] = PointerGetDatum(data + (VARATT_NOT_PAD_BYTE(data + fixed->offset) ? fixed->offset : fixed->aligned));
 		else
 			values[i] = fetch_att(data + fixed->offset, fixed->by_value, fixed->length);
 	}
