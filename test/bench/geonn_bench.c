@@ -474,7 +474,8 @@ complete(struct arguments *arguments, const struct machine *machine)
 		exit(EXIT_USAGE);
 	}
 	if ((conditions_any(&problem->conditions) || problem->radii > 0 || problem->metric != GEONN_METRIC_SPHERE) &&
-		(problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE || arguments->export != NULL))
+		(problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE ||
+		 (arguments->export != NULL && !problem->conditions.exclude_self)))
 	{
 		fprintf(stderr, "geonn-bench: groups, windows, radiuses, --within, --count, --lines, --polygons, --exclude-self and --metric spheroid are for one problem with --data host\n");
 		exit(EXIT_USAGE);

@@ -39,6 +39,8 @@ my @expected = (
 		  'obs', 'obs, never analysed'),
 	(map { my $work = $_; map { [ "$work, $_, 20,000 × 65,536", qr/^[\d.]+ ms$/ ] } 'the function', 'a view' }
 		  'one observation by its id', '1,001 ids by a range'),
+	[ 'counts within 5 km, the first call, 2,097,152 references, lat and lon', qr/^[\d.]+×$/ ],
+	[ 'counts within 5 km, the first call, 2,097,152 references, geometry(Point)', qr/^([\d.]+×)?$/ ],
 	[ "LOAD 'geonn', a new session", qr/^[\d.]+ ms$/ ],
 	[ 'LIMIT 10, 20,000 × 65,536', qr/^[\d.]+ ms$/ ],
 	[ 'memory of backend and workers, 20,000 × 65,536', qr/^[\d.]+ MiB$/ ],
