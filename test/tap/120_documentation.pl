@@ -232,10 +232,14 @@ sub figures_are_those_of_files
 {
 	my $copy = PostgreSQL::Test::Utils::tempdir();
 
-	is(figures_differ($ENV{GEONN_PAGES}), '', 'the pages have the figures of the files of results');
+	is(figures_differ($ENV{GEONN_PAGES}), '', 'the pages and their pictures have the figures of the files of results');
 	system_or_bail('cp', '-r', "$ENV{GEONN_PAGES}/README.md", "$ENV{GEONN_PAGES}/doc", $copy);
 	PostgreSQL::Test::Utils::append_to_file("$copy/README.md", "<!--{gpu; sql large; ^LIMIT 10,; geonn}-->7 h<!--end-->\n");
 	like(figures_differ($copy), qr/^README\.md has other figures than doc\/figures, first in line \d+:\n.*7 h/, 'a figure of other origin is noticed');
+	my ($picture) = map { basename($_) } glob("$copy/doc/pictures/*.svg");
+	PostgreSQL::Test::Utils::append_to_file("$copy/doc/pictures/$_", "<!-- 7 h -->\n") foreach $picture, 'lonely.svg';
+	like(figures_differ($copy), qr/^doc\/pictures\/\Q$_\E has other figures than doc\/figures, first in line \d+:\n.*7 h/m, "so is the picture $_")
+	  foreach $picture, 'lonely.svg';
 	PostgreSQL::Test::Utils::append_to_file("$copy/README.md", "<!--{gpu; sql huge}-->not measured<!--end-->\n");
 	like(figures_differ($copy), qr/^test\/bench\/all has no part sql huge$/m, 'and so is a section that no benchmark has');
 }
