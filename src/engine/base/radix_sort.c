@@ -339,13 +339,34 @@ radix_sort_place(struct radix_sort *sort, struct column_block *block, size_t cou
 	COLUMN_PLACE(block, sort->room_value, count);
 }
 
+/* Sort the rows of a pass, whose memory is there, unless the sort is cancelled. */
+static void
+sort_pieces(struct pass *pass)
+{
+	const struct radix_sort *sort = pass->sort;
+	uint64_t	varying = 0;
+	unsigned	bits = 0;
+	bool		done = true;
+
+	geonn_assert(pass->pieces * pass->piece_rows >= sort->count);
+	run_pieces(pass, find_varying);
+	for (size_t i = 0; i < pass->pieces; i++)
+		varying |= pass->varying[i];
+	while (bits < 64 && varying >> bits != 0)
+		bits++;
+	pass->low = bits_of_runs(sort, bits);
+	for (pass->shift = pass->low; pass->shift < bits && done; pass->shift += DIGIT_BITS)
+		done = (varying >> pass->shift & (DIGITS - 1)) == 0 || sort_digit(pass);
+	if (done && pass->low > 0 && varying << (64 - pass->low) != 0)
+		sort_all_runs(pass);
+	geonn_assert(is_cancelled(sort) || are_sorted(sort->key, 0, sort->count));
+}
+
 bool
 radix_sort(struct radix_sort *sort)
 {
 	struct pass pass = {.sort = sort, .turn = PIECES_PER_THREAD * thread_pool_threads()};
-	uint64_t	varying = 0;
-	unsigned	bits = 0;
-	bool		done = true;
+	bool		has_memory;
 
 	pass.pieces = pass.turn;
 	if (pass.pieces > sort->count / PIECE_ROWS_MIN)
@@ -358,28 +379,11 @@ radix_sort(struct radix_sort *sort)
 	pass.counts = malloc(pass.pieces * DIGITS * sizeof(*pass.counts));
 	pass.varying = calloc(pass.pieces, sizeof(*pass.varying));
 	pass.begin = malloc((pass.pieces + 1) * sizeof(*pass.begin));
-	if (pass.counts == NULL || pass.varying == NULL || pass.begin == NULL)
-	{
-		free(pass.counts);
-		free(pass.varying);
-		free(pass.begin);
-		return false;
-	}
-
-	geonn_assert(pass.pieces * pass.piece_rows >= sort->count);
-	run_pieces(&pass, find_varying);
-	for (size_t i = 0; i < pass.pieces; i++)
-		varying |= pass.varying[i];
-	while (bits < 64 && varying >> bits != 0)
-		bits++;
-	pass.low = bits_of_runs(sort, bits);
-	for (pass.shift = pass.low; pass.shift < bits && done; pass.shift += DIGIT_BITS)
-		done = (varying >> pass.shift & (DIGITS - 1)) == 0 || sort_digit(&pass);
-	if (done && pass.low > 0 && varying << (64 - pass.low) != 0)
-		sort_all_runs(&pass);
-	geonn_assert(is_cancelled(sort) || are_sorted(sort->key, 0, sort->count));
+	has_memory = pass.counts != NULL && pass.varying != NULL && pass.begin != NULL;
+	if (has_memory)
+		sort_pieces(&pass);
 	free(pass.counts);
 	free(pass.varying);
 	free(pass.begin);
-	return true;
+	return has_memory;
 }
