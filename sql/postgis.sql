@@ -209,32 +209,32 @@ SELECT obs_id, ref_id FROM geonn_nearest('airport', 'strange', invalid => 'error
 CREATE TABLE wrong_geom (id integer, place geometry);
 CREATE TABLE wrong_geog (id integer, place geography);
 INSERT INTO wrong_geom VALUES (1, 'SRID=4326;POINT(13 52)'), (2, 'SRID=3857;POINT(1447153 6800125)');
-SELECT * FROM geonn_nearest('wrong_geom', 'airport');
+SELECT * FROM geonn_nearest('wrong_geom', 'airport') ORDER BY 1;
 SELECT * FROM geonn_nearest('airport', 'wrong_geom');
 UPDATE wrong_geom SET place = ST_SetSRID(place, 0) WHERE id = 2;
-SELECT * FROM geonn_nearest('wrong_geom', 'airport');
+SELECT * FROM geonn_nearest('wrong_geom', 'airport') ORDER BY 1;
 UPDATE wrong_geom SET place = 'SRID=4326;LINESTRING(13 52,14 53)' WHERE id = 2;
-SELECT * FROM geonn_nearest('wrong_geom', 'airport', invalid => 'skip');
+SELECT * FROM geonn_nearest('wrong_geom', 'airport', invalid => 'skip') ORDER BY 1;
 UPDATE wrong_geom SET place = 'SRID=4326;MULTIPOINT(13 52)' WHERE id = 2;
-SELECT * FROM geonn_nearest('wrong_geom', 'airport', invalid => 'error');
+SELECT * FROM geonn_nearest('wrong_geom', 'airport', invalid => 'error') ORDER BY 1;
 UPDATE wrong_geom SET place = 'SRID=4326;LINESTRING EMPTY' WHERE id = 2;
-SELECT * FROM geonn_nearest('wrong_geom', 'airport', keep_unmatched => true);
+SELECT * FROM geonn_nearest('wrong_geom', 'airport', keep_unmatched => true) ORDER BY 1;
 INSERT INTO wrong_geom VALUES (NULL, 'SRID=4326;LINESTRING(13 52,14 53)');
 DELETE FROM wrong_geom WHERE id = 2;
-SELECT * FROM geonn_nearest('wrong_geom', 'airport');
+SELECT * FROM geonn_nearest('wrong_geom', 'airport') ORDER BY 1;
 UPDATE wrong_geom SET id = 2 WHERE id IS NULL;
 SELECT * FROM geonn_check('wrong_geom');
 -- one of 2 MB
 ALTER TABLE wrong_geom ALTER place SET STORAGE EXTERNAL;
 UPDATE wrong_geom SET place = ST_Segmentize(ST_MakeEnvelope(12, 51, 14, 53, 4326), 0.00005) WHERE id = 2;
 SELECT pg_column_size(place) > 2000000 AS large FROM wrong_geom WHERE id = 2;
-SELECT * FROM geonn_nearest('wrong_geom', 'airport');
+SELECT * FROM geonn_nearest('wrong_geom', 'airport') ORDER BY 1;
 CREATE VIEW right_geom AS SELECT * FROM wrong_geom WHERE GeometryType(place) = 'POINT' AND ST_SRID(place) = 4326;
 SELECT * FROM geonn_nearest('right_geom', 'airport');
 INSERT INTO wrong_geog VALUES (1, 'SRID=4267;POINT(13 52)');
 SELECT * FROM geonn_nearest('wrong_geog', 'airport');
 UPDATE wrong_geog SET place = 'POLYGON((0 0,0 1,1 1,0 0))';
-SELECT * FROM geonn_nearest('airport', 'wrong_geog');
+SELECT * FROM geonn_nearest('airport', 'wrong_geog') ORDER BY 1;
 
 -- columns that can have no such points, by their types
 CREATE DOMAIN track AS geometry(LineString,4326);
@@ -318,7 +318,7 @@ SELECT count(*) FROM (SELECT * FROM geonn_nearest('obs', 'wide', k => 2) INTERSE
 
 -- SQLSTATEs
 \set VERBOSITY sqlstate
-SELECT * FROM geonn_nearest('wrong_geom', 'airport');
+SELECT * FROM geonn_nearest('wrong_geom', 'airport') ORDER BY 1;
 SELECT * FROM geonn_nearest('wrong_geog', 'airport');
 SELECT * FROM geonn_nearest('open_srid', 'airport');
 SELECT * FROM geonn_nearest('mercator', 'airport', options => '{"transform": false}');
